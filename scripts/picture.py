@@ -588,7 +588,7 @@ async def _daily(target: Path) -> None:
         await _settle(app, pilot)
         (record,) = app.recorded()
         tried = DailyTry(whole_of(record), *read_sound(record))
-        said = ("$ housequest daily", *daily_result(_DAY, tried, game.world)[0])
+        said = ("$ housequest daily", *daily_result(_DAY, tried)[0])
     rows = [[(character, Style()) for character in f" {line:<79}"] for line in said]
     (target / DAILY).write_text(draw_film([Frame(rows)], "housequest"), "utf-8")
 

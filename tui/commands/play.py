@@ -126,7 +126,8 @@ def daily(
 ) -> None:
     """Play today's made-up house: the same for everyone, in one try.
 
-    An unfinished game is resumed. Once it is over, this shows your result, how many days in a row you have won, and your week.
+    On Sundays there are chores for two, and an agent plays beside you. An unfinished game is resumed. Once it is
+    over, this shows your result, how many days in a row you have won, and your week.
     """
     from housequest.agent.episodes.record import is_played, part_of
     from housequest.tui.play.game import daily_game, daily_record, daily_result, first_try
@@ -147,7 +148,7 @@ def daily(
 
                 show_screen(lambda: ReplayScreen(part_of(record)), look=Look(pixels, moves))
             else:
-                show_screen(lambda: game_screen(game, "you", record), look=Look(pixels, moves))
+                show_screen(lambda: game_screen(game, TOGETHER if game.beside else "you", record), look=Look(pixels, moves))
         elif tried is not None and not is_played(record):
             raise ConfigurationError("You have begun today's house; its game goes on in a terminal, without --plain.")
         else:
@@ -158,27 +159,28 @@ def daily(
     elif tried.unfinished:
         terminal.note("Today's house is not over yet; the same command goes on.")
     else:
-        lines, faults = daily_result(day, tried, game.world)
+        lines, faults = daily_result(day, tried)
         terminal.print_lines(lines)
         for fault in faults:
             terminal.note(fault)
         days = week(day)
         if sum(one.tried is not None for one in days) > 1:
             terminal.note("\n".join(("", *week_lines(days), "")))
-        practice = f"{terminal.command()} play {game.task.reference} --agent human"
+        way = "--mode together" if game.beside else "--agent human"
+        practice = f"{terminal.command()} play {game.task.reference} {way}"
         terminal.note(f"The next house comes tomorrow. For practice: {practice}")
 
 
 def _tell_story(day: date, picture: Path | None) -> None:
     """Print the game of a ``day`` as a story, and write how its house was left to ``picture``."""
-    from housequest.tui.play.game import daily_game, first_try
+    from housequest.tui.play.game import first_try
     from housequest.tui.play.ladder import story_lines
 
     tried = first_try(day)
     if tried is None or tried.unfinished or tried.fault:
         why = "was not played" if tried is None else tried.fault or "is not over"
         raise ConfigurationError(f"There is no story of {day:%Y-%m-%d}: the house of that day {why}.")
-    terminal.print_lines(story_lines(day, tried, daily_game(day).world))
+    terminal.print_lines(story_lines(day, tried))
     if picture is not None:
         from housequest.tui.commands.cast import write_last_frame
 

@@ -390,6 +390,7 @@ class HomeScreen(AppScreen, keys="home"):
             elif row.day is not None:
                 game = await self.in_thread(partial(daily_game, row.day))
                 resume = await self.in_thread(partial(daily_record, row.day))
+                mode = TOGETHER if game.beside else "you"
             elif row.rung:
                 game = ladder.rungs()[row.rung - 1].game
                 await self.in_thread(game.open)

@@ -13,7 +13,7 @@ from housequest.agent.evaluation.runs.folder import PlayerShare
 from housequest.agent.models.base import Model
 from housequest.agent.setup import HUMAN, Setup
 from housequest.tui.text import plural
-from housequest.worlds.base import Task, World
+from housequest.worlds.base import Solvable, Task, World
 from housequest.worlds.household.base import Household
 from housequest.worlds.shared import Shareable
 
@@ -57,6 +57,13 @@ class SharedPar(NamedTuple):
         twos = "" if self.twos is None else f"by twos {self.twos}"
         known = ", ".join(filter(None, (alone, twos)))
         return f"Knowing the house, {known}." if known else ""
+
+
+def par_of(world: World, task: Task, players: int = 1) -> int | None:
+    """The fewest turns, or rounds, in which ``task`` can be done; None if that is not known."""
+    if players > 1:
+        return SharedPar.of(world, task).twos
+    return world.shortest(task) if isinstance(world, Solvable) else None
 
 
 def shares(told: Iterable[Event], me: str | None = None) -> Iterator[str]:

@@ -5,7 +5,7 @@ day, of which the date is the seed and the first record of a day counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -24,8 +24,9 @@ from housequest.agent.models.registry import DEFAULT_MODEL, portable_name
 from housequest.agent.setup import HUMAN, Setup, read_rules, set_up, set_up_beside
 from housequest.knowledge.rulebook import SUFFIX
 from housequest.tui.home.catalogue import Catalogue, PlayerChoice, RecentChoices, RecordedGame, settings_in
+from housequest.tui.play.company import par_of
 from housequest.tui.text import natural, plural
-from housequest.worlds.base import Env, Solvable, Task, World
+from housequest.worlds.base import Env, Task, World
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.locks import InUse
 from housequest.worlds.paths import state_folder
@@ -37,6 +38,7 @@ __all__ = ["HUMAN"]
 SEARCHED = 10_000  # tasks of a split among which `next_game` looks for one of the same type
 EXPERT = "expert"
 FORGET = "never mind"  # takes back an agent's hints
+_DAILY = "000000"  # in the name of a record in place of the time, which is another in another window
 _MARKS = 25  # in a line of the day's result
 
 
@@ -243,10 +245,16 @@ def timing_file(record: Path) -> Path:
 
 
 def daily_game(day: date) -> ChosenGame:
-    """The game of this day, for a person alone and without help, whatever is configured."""
-    settings = Settings(agent=HUMAN)
+    """The game of this day, whatever is configured: for a person alone, and on Sundays for one beside an agent."""
+    settings = Settings(agent=_daily_agent(day))
     world = make_world(settings.world, engine=settings.engine)
-    return ChosenGame(world, world.task(_reference(day)), HUMAN, settings)
+    return ChosenGame(world, world.task(_reference(day)), _daily_agent(day), settings, beside=_is_sunday(day))
+
+
+def daily_par(day: date) -> int | None:
+    """The fewest turns in which the house of this day can be done; None if that is not known."""
+    game = daily_game(day)
+    return par_of(game.world, game.task, 1 + game.beside)
 
 
 class DailyTry(NamedTuple):
@@ -267,6 +275,13 @@ class DailyTry(NamedTuple):
         return ends[-1:] == ["won"] and not (self.fault or self.unfinished)
 
     @property
+    def me(self) -> str | None:
+        """The person's name in company."""
+        started = self.told[0].body if self.told else None
+        players = (started.players or ()) if isinstance(started, Started) else ()
+        return next((one.name for one in players if one.agent == HUMAN), None)
+
+    @property
     def turns(self) -> int | None:
         """The turns until it was won; None if it was not."""
         ends = [event.body.turns for event in self.told if isinstance(event.body, Ended)]
@@ -276,7 +291,7 @@ class DailyTry(NamedTuple):
     def counts(self) -> bool:
         """True if a person gave a command."""
         if not self.told or self.fault:
-            return bool(self.fault) and f"-{HUMAN}" in self.record.name
+            return bool(self.fault) and any(part in self.record.name for part in (f"-{HUMAN}", f"-{_DAILY}-"))
         started = self.told[0].body
         by = {started.agent, *(one.agent for one in started.players or ())} if isinstance(started, Started) else set[str]()
         return HUMAN in by and (self.unfinished or any(isinstance(event.body, Stepped | TurnSpent) for event in self.told))
@@ -306,27 +321,28 @@ def tries(reference: str, begun: str = "*", agent: str = "") -> Iterator[DailyTr
 
 def first_try(day: date) -> DailyTry | None:
     """The first game at this day's house that has a command; None if there is none."""
-    return next(tries(_reference(day), f"{day:%Y%m%d}", HUMAN), None)
+    return next(tries(_reference(day), f"{day:%Y%m%d}", _daily_agent(day)), None)
 
 
 def daily_record(day: date) -> Path:
     """The file in which the house of this day is played: it is the same in every window, so only one of them plays."""
     if (tried := first_try(day)) is not None:
         return tried.record
-    return next(_numbered(state_folder() / "episodes", f"{day:%Y%m%d}-000000-{slug(_reference(day))}-{HUMAN}"))
+    stem = f"{day:%Y%m%d}-{_DAILY}-{slug(_reference(day))}-{_daily_agent(day)}"
+    return next(_numbered(state_folder() / "episodes", stem))
 
 
-def daily_result(day: date, tried: DailyTry, world: World) -> tuple[list[str], list[str]]:
+def daily_result(day: date, tried: DailyTry) -> tuple[list[str], list[str]]:
     """The result of a game, to share, which tells nothing of where things are; and what could not be read for it."""
-    task = world.task(_reference(day))
-    par = world.shortest(task) if isinstance(world, Solvable) else None
-    marks, streak, days = "".join(_marks(tried.told)), 0, [(day, tried)]
+    task = daily_game(day).task
+    par = daily_par(day)
+    marks, streak, days = _marks(tried), 0, [(day, tried)]
     while days[-1][1].won:
         streak, before = streak + 1, day - timedelta(days=streak + 1)
         if (earlier := first_try(before)) is None:
             break
         days.append((before, earlier))
-    best = f" (it can be done in {par})" if par is not None else ""
+    best = f" (it can be done in {par}{' by twos' if _is_sunday(day) else ''})" if par is not None else ""
     lines = [
         f"housequest daily {day:%Y-%m-%d}",
         task.goal,
@@ -338,17 +354,31 @@ def daily_result(day: date, tried: DailyTry, world: World) -> tuple[list[str], l
     return lines, faults
 
 
+def _is_sunday(day: date) -> bool:
+    return day.isoweekday() == 7
+
+
+def _daily_agent(day: date) -> str:
+    return EXPERT if _is_sunday(day) else HUMAN
+
+
 def _reference(day: date) -> str:
-    return f"generated:{day:%Y%m%d}"
+    return f"{'chores' if _is_sunday(day) else 'generated'}:{day:%Y%m%d}"
 
 
-def _marks(told: Sequence[Event]) -> Iterator[str]:
-    """A mark for each command: ✦ met a condition of the goal, × was refused, · anything else."""
+def _marks(tried: DailyTry) -> str:
+    """A mark for each command of the person: ✦ met a condition of the goal, × was refused, · anything else. What the other met
+    since is marked there, too."""
     best: int | None = None
-    for event in told:
+    marks: list[str] = []
+    for event in tried.told:
         if isinstance(event.body, Stepped):
             met = event.body.met or 0
             # Some conditions hold from the beginning.
             further = event.body.won or (best is not None and met > best)
-            yield "✦" if further else "·" if event.body.accepted else "×"
+            if event.player in (None, tried.me):
+                marks.append("✦" if further else "·" if event.body.accepted else "×")
+            elif further and marks:
+                marks[-1] = "✦"
             best = max(best or 0, met)
+    return "".join(marks)

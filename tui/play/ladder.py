@@ -16,16 +16,14 @@ from typing import Any, NamedTuple
 from housequest.agent.config import Settings
 from housequest.agent.episodes.events import Event, Stepped, branch, with_beliefs
 from housequest.tui.home.catalogue import GameIndex, GameRow
-from housequest.tui.play.company import SharedPar
-from housequest.tui.play.game import HUMAN, ChosenGame, DailyTry, daily_game, first_try, tries
+from housequest.tui.play.company import par_of
+from housequest.tui.play.game import EXPERT, HUMAN, ChosenGame, DailyTry, daily_game, daily_par, first_try, tries
 from housequest.tui.text import bar_text, plural, table
-from housequest.worlds.base import Solvable, Task, World
+from housequest.worlds.base import World
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.registry import make_world
 from housequest.worlds.text import with_article
 
-PARTNER = "expert"
-"""The person's partner in a house for two."""
 MOST_STARS = 3
 _OVER = 2  # turns above par for all stars: a newcomer looks into some places in vain
 _BAR = 20
@@ -45,9 +43,8 @@ class Rung:
     def game(self) -> ChosenGame:
         """The game of this rung, regardless of the config."""
         beside = self.players > 1
-        settings = Settings(agent=PARTNER if beside else HUMAN, max_steps=self.turns)
-        world = _world()
-        return ChosenGame(world, world.task(self.task), PARTNER if beside else HUMAN, settings, beside=beside)
+        agent, world = EXPERT if beside else HUMAN, _world()
+        return ChosenGame(world, world.task(self.task), agent, Settings(agent=agent, max_steps=self.turns), beside=beside)
 
     @property
     def par(self) -> int | None:
@@ -81,13 +78,6 @@ def _world() -> World:
 def next_rung() -> int:
     """The number of the first rung not won yet, from 1; the last one if all are won."""
     return next((number for number, one in enumerate(rungs(), 1) if one.best is None), len(rungs()))
-
-
-def par_of(world: World, task: Task, players: int = 1) -> int | None:
-    """The fewest turns, or rounds, that ``task`` takes; None if not known."""
-    if players > 1:
-        return SharedPar.of(world, task).twos
-    return world.shortest(task) if isinstance(world, Solvable) else None
 
 
 def stars(turns: int | None, par: int | None) -> int:
@@ -151,7 +141,7 @@ def week(last: date) -> tuple[DayResult, ...]:
     """The seven days up to ``last``."""
     days = (last - timedelta(days=ago) for ago in reversed(range(7)))
     results = ((day, first_try(day)) for day in days)
-    return tuple(DayResult(day, tried, par_of(_world(), daily_game(day).task) if tried else None) for day, tried in results)
+    return tuple(DayResult(day, tried, daily_par(day) if tried else None) for day, tried in results)
 
 
 def week_lines(results: Sequence[DayResult]) -> list[str]:
@@ -170,34 +160,35 @@ def week_lines(results: Sequence[DayResult]) -> list[str]:
     return lines
 
 
-def story_lines(day: date, tried: DailyTry, world: World) -> list[str]:
+def story_lines(day: date, tried: DailyTry) -> list[str]:
     """The game of a past day as a story to share. It tells where things were.
 
     Args:
         day: The day of the game.
         tried: The game.
-        world: The world of the game.
 
     Returns:
         A sentence a line.
     """
-    task = daily_game(day).task
-    par = par_of(world, task)
-    played = branch(tried.told)
+    game, par = daily_game(day), daily_par(day)
+    played = [event for event in with_beliefs(branch(tried.told)) if event.player in (None, tried.me)]
     commands = sum(isinstance(event.body, Stepped) for event in played)
     refused = sum(isinstance(event.body, Stepped) and not event.body.accepted for event in played)
-    lines = [f"housequest daily {day:%Y-%m-%d}, the story", f"I was to {task.goal.strip().removesuffix('.')}.", *_deeds(played)]
+    goal = game.task.goal.strip().removesuffix(".")
+    lines = [f"housequest daily {day:%Y-%m-%d}, the story", f"I was to {goal}.", *_deeds(played)]
     if refused:
         lines.append(f"{'Once' if refused == 1 else f'{refused} times'} the house would not do as I said.")
-    knowing = f"; somebody who knows the house needs {par}" if par is not None else ""
+    knows = "two who know the house need" if game.beside else "somebody who knows the house needs"
+    knowing = f"; {knows} {par}" if par is not None else ""
     end = "Won in" if tried.won else "I did not make it, after"
-    return [*lines, f"{end} {plural(commands, 'turn')}{knowing}."]
+    beside = " beside an agent" if game.beside else ""
+    return [*lines, f"{end} {plural(commands, 'turn')}{beside}{knowing}."]
 
 
 def _deeds(played: Sequence[Event]) -> Iterator[str]:
     """The changes in the player's hands, in sentences; each find says how many places came before."""
     before, looked = Belief(), list[str]()
-    for event in with_beliefs(played):
+    for event in played:
         after = event.belief
         if after is None or not isinstance(event.body, Stepped):
             before = after or before

@@ -76,7 +76,7 @@ def test_the_week_is_a_chart_and_yesterday_a_story(call: Run, tmp_path: Path) ->
     assert tried is not None
     before = day - timedelta(days=1)
     assert "was not played" in call("daily", "--yesterday").stderr
-    copy_to(tried.record, day, before)
+    copy_to(tried.record, before)
     lines = week_lines(week(day))
     assert len(lines) == 7
     assert lines[0].endswith("·")
@@ -101,7 +101,7 @@ def test_a_story_tells_what_was_found_done_and_put_where(call: Run) -> None:
     record.rename(record.with_name(f"{day:%Y%m%d}-120000-generated-{day:%Y%m%d}-human.jsonl"))
     tried = first_try(day)
     assert tried is not None
-    lines = story_lines(day, tried, game.world)
+    lines = story_lines(day, tried)
     assert lines[1] == f"I was to {game.task.goal.removesuffix('.')}."
     assert any("found a" in line for line in lines)
     assert "Once the house would not do as I said." in lines

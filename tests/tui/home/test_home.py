@@ -371,7 +371,8 @@ def test_together_and_todays_house_have_their_own_mode_and_give_back_the_one_bef
         await pilot.press("w", "enter")
         await until(pilot, lambda: app.chosen)
         game, how, resume = app.last
-        assert (game.agent, how, game.task) == ("human", "you", daily_game(date.today()).task)
+        today = daily_game(date.today())
+        assert (game.agent, how, game.task) == (today.agent, "together" if today.beside else "you", today.task)
         assert resume is not None and resume == daily_record(date.today())
         await pilot.press("down")
         await until(pilot, lambda: not app.games.busy and app.listed[:1] == [rungs()[0].task])

@@ -232,7 +232,7 @@ def test_a_damaged_day_counts_as_not_won_and_today_is_shown(call: Run) -> None:
     tried = first_try(day)
     assert tried is not None
     for before in (1, 2):
-        copy_to(tried.record, day, day - timedelta(days=before))
+        copy_to(tried.record, day - timedelta(days=before))
     assert "3 days in a row" in call("daily").stdout
     yesterday = first_try(day - timedelta(days=1))
     assert yesterday is not None
