@@ -1,7 +1,7 @@
-"""Follows README in a fresh clone and a fresh environment, and writes down what one sees: ``python -m scripts.first_minutes``.
+"""Follows README in a fresh clone and a fresh environment, and writes down the screens: ``python -m scripts.first_minutes``.
 
-It needs git, make, tmux and a package index. The page has the commands and screens as they came, with the time since the start;
-it fails where something does not show up, or where all of it takes more than ten minutes.
+It needs git, make, tmux and a package index. The page has the commands and screens as they came, with the time since the start.
+The script fails if something does not show up, or if all of it takes more than ten minutes.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "tutorials" / "first-ten-minutes.md"
 COLUMNS, ROWS = 100, 30
 LIMIT = 600.0
-"""Seconds that all of it may take."""
+"""The most seconds for all of it."""
 _PATIENCE = 400.0
 _PROMPT = "you $ "
 
 
 @dataclass(frozen=True)
 class Step:
-    """Something to do: a line for the shell, or ``keys``; then ``until`` is waited for, and the screen shown under ``text``."""
+    """A step: a line for the shell, or ``keys``; then wait for ``until``, and show the screen under ``text``."""
 
     text: str
     until: str
@@ -85,7 +85,7 @@ TOUR = (
         ),
     ),
     Chapter(
-        "Give a hint that is followed",
+        "Give a hint",
         (
             Step(
                 "The agent proposes each command, and you decide.",
@@ -133,7 +133,7 @@ TOUR = (
 
 
 class Terminal:
-    """A terminal of tmux in ``folder``, with nothing of the user's."""
+    """A terminal of tmux in ``folder``, without the user's settings."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self._socket = f"first-minutes-{time.time_ns()}"
@@ -164,7 +164,7 @@ class Terminal:
             time.sleep(0.3)  # a person's hand; keys that come at once are pasted text
 
     def wait(self, until: str) -> str:
-        """The screen once it shows ``until``, and the same for a while."""
+        """The screen once it shows ``until`` and has stopped changing."""
         ends, before = time.monotonic() + _PATIENCE, ""
         while True:
             shown = self.screen
@@ -181,7 +181,7 @@ class Terminal:
 
 
 def follow(folder: Path) -> Iterator[str]:
-    """The lines of the page: what was done in a clone in ``folder``, and what was seen."""
+    """The lines of the page: the steps in a clone in ``folder``, and their screens."""
     clone = folder / "housequest"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
     terminal = Terminal(clone, folder / "home")
@@ -214,7 +214,7 @@ def clock(began: float) -> str:
 
 
 def tidy(shown: str, folder: Path) -> str:
-    """A screen without the prompts of the shell around it, and without where it happened."""
+    """A screen without the shell's prompts and the path of its folder."""
     lines = [line for line in shown.splitlines() if not line.startswith(_PROMPT.rstrip())]
     return "\n".join(lines).replace(str(folder), "~")
 

@@ -80,7 +80,7 @@ async def test_each_need_is_of_an_action_there_is_and_of_a_fact_that_the_screen_
     ("name", "key", "why"),
     [
         ("home", "c", "no game broke off"),
-        ("home", "p", "no game was played to its end yet"),
+        ("home", "p", "you have finished no game yet"),
         ("home", "escape", "q quits"),
         ("books", "enter", "There is no book yet; n begins one."),
         ("desk", "u", "there is nothing to undo"),
