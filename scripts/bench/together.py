@@ -114,8 +114,8 @@ TARGETS: Mapping[tuple[str, str], Target] = {
     ("chores", "beside one that only listens"): Target(1.5),
     ("chores", "beside one at half speed"): Target(1.2),
     ("chores-home", "who talk"): Target(1.65, None, {**_MOST, "treated_twice": 0.0}),
-    ("apartments", "silent"): Target(1.3),
-    ("apartments", "who talk"): Target(1.5),
+    ("apartments", "silent"): Target(1.3, None, _MOST),
+    ("apartments", "who talk"): Target(1.5, None, _MOST),
 }
 """The targets of experts, by tasks and way."""
 

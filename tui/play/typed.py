@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
@@ -55,6 +55,16 @@ def answer_about(word: str, goal: str, possible: Callable[[], Sequence[str] | No
             return None
 
 
+def _typed(prompt: str, about: Callable[[str], str | None], layout: TextLayout) -> Iterator[str]:
+    """The typed lines up to that of a person who leaves, but for those ``about`` the game, which are answered at once."""
+    while (line := terminal.read_line(prompt)) is not None and (said := line.strip()) not in (":quit", ":q"):
+        told = about(said)
+        if told is None:
+            yield said
+        elif told:
+            terminal.show(["", *layout.wrapped(told, "     "), ""])
+
+
 class TypedPlayer:
     """A person who types at a terminal or into a pipe, with the rest of their last orders."""
 
@@ -76,13 +86,11 @@ class TypedPlayer:
             if terminal.interactive():
                 terminal.show(self._layout.painted("command", command, prompt, "     "))
             return command
-        while (line := terminal.read_line(prompt)) is not None and line.strip() not in (":quit", ":q"):
-            said = answer_about(line.strip(), self._env.task.goal, self._env.admissible_commands, self._world)
-            if said is None and (command := self._read(line.strip(), turn)) is not None:
-                return command
-            if said:
-                terminal.show(["", *self._layout.wrapped(said, "     "), ""])
-        return None
+        read = (self._read(said, turn) for said in _typed(prompt, self._about, self._layout))
+        return next((command for command in read if command is not None), None)
+
+    def _about(self, said: str) -> str | None:
+        return answer_about(said, self._env.task.goal, self._env.admissible_commands, self._world)
 
     def _next(self, turn: Turn) -> str | None:
         """The next command of the last orders, unless one was refused."""
@@ -151,15 +159,13 @@ class TypedOverseer(Unattended):
         return Stop(message) if said is None else Play(said) if said else Proceed()
 
     def _line(self) -> str | None:
-        """The next line about the proposal; None if the person leaves."""
-        while (line := terminal.read_line(OK)) is not None and line.strip() not in (":quit", ":q"):
-            said = line.strip()
-            told = words("texts")["steering"] if said in ("?", ":help") else None
-            told = told or answer_about(said, self._game.task.goal, lambda: self._possible, self._game.world)
-            if not told:
-                return said
-            terminal.show(["", *self._layout.wrapped(told, "     "), ""])
-        return None
+        """The next line about the proposal, empty to accept it; None if the person leaves."""
+        return next(_typed(OK, self._about, self._layout), None)
+
+    def _about(self, said: str) -> str | None:
+        if said in ("?", ":help"):
+            return words("texts")["steering"]
+        return answer_about(said, self._game.task.goal, lambda: self._possible, self._game.world) or None
 
     def _verdict(self, said: str) -> ProposalAnswer | None:
         """The decision on a proposal in a line; None if the line only waits."""
