@@ -8,20 +8,22 @@ player *states* (the current step of its plan, or a claim) is known before.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, get_args
+from itertools import takewhile
+from typing import get_args
 
 from housequest.agent.episodes.events import Event, Planned, Progressed, Said, Started, Stepped, TurnSpent, with_beliefs
+from housequest.agent.evaluation.runs.files import Frozen, Number
 from housequest.worlds.household.belief import Belief, names
 from housequest.worlds.household.goals import Treatment
 from housequest.worlds.household.talk import Claimed, Dropped, Finished, read_talk
 from housequest.worlds.shared import WAIT
 
 
-class SharedWork(NamedTuple):
-    """A player's share of the work in one house.
+class SharedWork(Frozen):
+    """A player's part in what several do in one house.
 
     Args:
         looked: Places that it looked into for the first time.
@@ -36,45 +38,41 @@ class SharedWork(NamedTuple):
         changed: Those of them in which it stated another subgoal than in its turn before.
     """
 
-    looked: int = 0
-    looked_twice: int = 0
-    treated: int = 0
-    treated_twice: int = 0
-    aimed: int = 0
-    alike: int = 0
-    heard: int = 0
-    swayed: int = 0
-    unspoken: int = 0
-    changed: int = 0
+    looked: Number = 0
+    looked_twice: Number = 0
+    treated: Number = 0
+    treated_twice: Number = 0
+    aimed: Number = 0
+    alike: Number = 0
+    heard: Number = 0
+    swayed: Number = 0
+    unspoken: Number = 0
+    changed: Number = 0
 
 
 @dataclass(slots=True)
 class _Move:
-    """A player's turn: its ``round``, what its deed was about, where it was, and the subgoal that it then stated."""
+    """A player's turn: its ``round``, what its deed was about, and where the player then was."""
 
     round: int
     idle: bool
+    at: str | None = None
     deed: str | None = None
     useful: bool = False
-    at: str | None = None
-    looked: bool = False
     looked_twice: bool = False
-    treated: bool = False
-    treated_twice: bool = False
 
 
 @dataclass(slots=True)
 class _Player:
+    """A player so far: what it believes, did, plans and states, the rounds of messages to it, and counts of `SharedWork`."""
+
     belief: Belief | None = None
-    moves: list[_Move] = field(default_factory=list["_Move"])
+    moves: list[_Move] = field(default_factory=list[_Move])
     plan: tuple[str, ...] = ()
     stated: str | None = None
     before: str | None = None
     news: list[int] = field(default_factory=list[int])
-    heard: int = 0
-    swayed: int = 0
-    unspoken: int = 0
-    changed: int = 0
+    counts: Counter[str] = field(default_factory=Counter[str])
 
     def state(self, event: Event) -> None:
         """Learn a player's stated subgoal from one of its own events."""
@@ -97,14 +95,49 @@ class _Player:
     def turn_over(self, number: int, *, at_once: bool) -> None:
         """Compare its stated subgoal with that of a turn ago. If all decide at once, it has heard nothing of this round."""
         heard = [said for said in self.news if said < number] if at_once else self.news
-        other = self.stated != self.before
         if self.moves and (self.stated is not None or self.before is not None):
-            self.heard += len(heard)
-            self.swayed += len(heard) if other else 0
-            self.unspoken += not heard
-            self.changed += other and not heard
+            other = self.stated != self.before
+            self.counts.update(heard=len(heard), swayed=len(heard) * other, unspoken=not heard, changed=other and not heard)
         self.news = [said for said in self.news if said not in heard]
         self.before = self.stated
+
+    def step(self, step: Stepped, after: Belief | None, others: Sequence[Belief | None], treated: set[tuple[str, str]]) -> None:
+        """Count a command after which ``after`` is believed; ``treated`` are the treatments of things so far, by anybody."""
+        before, self.belief = self.belief, after
+        named, verb = names(step.command), step.command.partition(" ")[0]
+        move = _Move(step.turn, idle=step.command == WAIT, at=after.at if after else None)
+        self.moves.append(move)
+        if not step.accepted:
+            move.deed = named[0] if named and verb not in ("go", "walk") else None
+            return
+        held, carried = (set[str]() if one is None else set(one.carried) for one in (before, after))
+        if verb in get_args(Treatment) and named:
+            move.deed, move.useful = named[0], True
+            self.counts.update(treated=1, treated_twice=(verb, named[0]) in treated)
+            treated.add((verb, named[0]))
+        elif changed := sorted(held ^ carried):
+            move.deed, move.useful = changed[0], True
+        elif (place := next((name for name in named if _inside(after, name) and not _inside(before, name)), None)) is not None:
+            move.deed, move.looked_twice = place, any(_inside(other, place) for other in others)
+            self.counts.update(looked=1)
+
+    def aims(self) -> dict[int, str]:
+        """The things and places that the next deed is about, by the rounds of turns that were not idle."""
+        found: dict[int, str] = {}
+        deed: str | None = None
+        for move in reversed(self.moves):
+            deed = move.deed or deed
+            if deed is not None and not move.idle:
+                found[move.round] = deed
+        return found
+
+    def work(self, alike: Sequence[bool]) -> SharedWork:
+        """All counts; ``alike`` says of each turn with a known subgoal if another player had the same."""
+        twice = 0
+        for at, move in enumerate(self.moves):
+            stay = takewhile(lambda one, at=move.at: one.idle or one.at == at, self.moves[at:])
+            twice += move.looked_twice and not any(one.useful for one in stay)
+        return SharedWork(**self.counts, looked_twice=twice, aimed=len(alike), alike=sum(alike))
 
 
 def shared_work(played: Iterable[Event]) -> dict[str, SharedWork]:
@@ -129,76 +162,18 @@ def shared_work(played: Iterable[Event]) -> dict[str, SharedWork]:
             case Stepped():
                 player.turn_over(body.turn, at_once=at_once)
                 others = [other.belief for name, other in players.items() if name != event.player]
-                player.moves.append(_moved(body, player.belief, event.belief, others, treated))
-                player.belief = event.belief
+                player.step(body, event.belief, others, treated)
             case TurnSpent(turn=turn):
                 player.turn_over(turn, at_once=at_once)
                 player.moves.append(_Move(turn, idle=True))
             case _:
                 pass
-    aims = {name: _aims(player.moves) for name, player in players.items()}
-    same = defaultdict[tuple[int, str], int](int)
-    for rounds in aims.values():
-        for aim in rounds.items():
-            same[aim] += 1
-    return {name: _counted(player, [same[aim] > 1 for aim in aims[name].items()]) for name, player in players.items()}
-
-
-def _moved(
-    step: Stepped, before: Belief | None, after: Belief | None, others: Sequence[Belief | None], treated: set[tuple[str, str]]
-) -> _Move:
-    named, verb = names(step.command), step.command.partition(" ")[0]
-    move = _Move(step.turn, idle=step.command == WAIT, at=after.at if after else None)
-    if not step.accepted:
-        move.deed = named[0] if named and verb not in ("go", "walk") else None
-        return move
-    held, carried = (set[str]() if one is None else set(one.carried) for one in (before, after))
-    if verb in get_args(Treatment) and named:
-        move.deed, move.useful, move.treated = named[0], True, True
-        move.treated_twice = (verb, named[0]) in treated
-        treated.add((verb, named[0]))
-    elif changed := sorted(held ^ carried):
-        move.deed, move.useful = changed[0], True
-    elif (place := next((name for name in named if _inside(after, name) and not _inside(before, name)), None)) is not None:
-        move.deed, move.looked = place, True
-        move.looked_twice = any(_inside(other, place) for other in others)
-    return move
+    aims = {name: player.aims() for name, player in players.items()}
+    same = Counter(aim for rounds in aims.values() for aim in rounds.items())
+    return {name: player.work([same[aim] > 1 for aim in aims[name].items()]) for name, player in players.items()}
 
 
 def _inside(belief: Belief | None, place: str) -> bool:
     """True if the contents of a place were seen. Entering a room shows furniture, but looks into nothing."""
     there = belief.receptacle(place) if belief is not None and place not in belief.rooms else None
     return there is not None and there.contents is not None
-
-
-def _aims(moves: Sequence[_Move]) -> dict[int, str]:
-    """The things and places of the next deed, by the rounds of a player's turns that were not idle."""
-    found: dict[int, str] = {}
-    deed: str | None = None
-    for move in reversed(moves):
-        deed = move.deed or deed
-        if deed is not None and not move.idle:
-            found[move.round] = deed
-    return found
-
-
-def _counted(player: _Player, alike: Sequence[bool]) -> SharedWork:
-    moves = player.moves
-    twice = 0
-    for at, move in enumerate(moves):
-        stay = next(
-            (later for later in range(at, len(moves)) if not moves[later].idle and moves[later].at != move.at), len(moves)
-        )
-        twice += move.looked_twice and not any(one.useful for one in moves[at:stay])
-    return SharedWork(
-        looked=sum(move.looked for move in moves),
-        looked_twice=twice,
-        treated=sum(move.treated for move in moves),
-        treated_twice=sum(move.treated_twice for move in moves),
-        aimed=len(alike),
-        alike=sum(alike),
-        heard=player.heard,
-        swayed=player.swayed,
-        unspoken=player.unspoken,
-        changed=player.changed,
-    )

@@ -287,9 +287,9 @@ class Use(Frozen):
     thinking_tokens: Number | None = None
 
 
-class PlayerShare(Use):
-    """One player's share of an episode of several: ``done`` commands were accepted and did more than wait; ``idle`` turns
-    passed without one; ``messages`` of so many ``characters`` went to the others. The other counts are those of `SharedWork`.
+class TurnsOfOne(Use):
+    """The turns of one player in an episode of several: ``done`` of its commands were accepted and more than waiting; ``idle``
+    turns passed without; ``messages`` of so many ``characters`` went to the others.
     """
 
     turns: Number = 0
@@ -299,16 +299,10 @@ class PlayerShare(Use):
     idle: Number = 0
     messages: Number = 0
     characters: Number = 0
-    looked: Number = 0
-    looked_twice: Number = 0
-    treated: Number = 0
-    treated_twice: Number = 0
-    aimed: Number = 0
-    alike: Number = 0
-    heard: Number = 0
-    swayed: Number = 0
-    unspoken: Number = 0
-    changed: Number = 0
+
+
+class PlayerShare(SharedWork, TurnsOfOne):
+    """The part of one player in an episode of several."""
 
     @classmethod
     def of(cls, own: Sequence[Body], beside: SharedWork) -> PlayerShare:
@@ -325,7 +319,7 @@ class PlayerShare(Use):
             idle=waited + spent,
             messages=len(said),
             characters=sum(map(len, said)),
-            **beside._asdict(),
+            **beside.model_dump(),
             **used_in(own),
         )
 
