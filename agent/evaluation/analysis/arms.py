@@ -20,7 +20,7 @@ from housequest.agent.evaluation.analysis.run import PriceList, Run, Watcher, as
 from housequest.agent.evaluation.analysis.statistics import Interval, Mean
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, joined_roles, summed
-from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.spec import Manifest, PlayerConfig
 from housequest.agent.evaluation.runs.sweep import SeriesKind, SweepFolder
 from housequest.agent.evaluation.runs.usage import EpisodeTiming
 from housequest.worlds.errors import ConfigurationError, shown
@@ -66,6 +66,11 @@ class Arm:
         return f"{who}, seeds {', '.join(str(run.seed) for run in self.runs)}"
 
     @property
+    def company(self) -> tuple[PlayerConfig, ...]:
+        """The players, if several play in one house."""
+        return self.runs[0].manifest.configuration.players if self.runs else ()
+
+    @property
     def cost(self) -> float | None:
         """The cost of all runs whose model has a price; None where none has."""
         costs = [run.summary.overall.cost.total for run in self.runs if run.summary.prices is not None]
@@ -80,10 +85,9 @@ class Arm:
             found.setdefault(each.task.id, []).append(each)
         return {task: tries for task, tries in found.items() if len(tries) == len(self.runs)}
 
-    def against(self, other: Arm) -> Difference:
-        """The success of ``other`` less that of this arm, over the tasks that all runs of both have finished."""
-        shared = [task for task in self.finished if task in other.finished]
-        return Difference.of(*([arm.finished[task] for task in shared] for arm in (self, other)))
+    def pairs(self, other: Arm) -> tuple[TaskPair, ...]:
+        """The tasks that all runs of both have finished, in their order here."""
+        return tuple(TaskPair(tries, other.finished[task]) for task, tries in self.finished.items() if task in other.finished)
 
     def over_seeds(self) -> dict[EpisodeFigure, Mean | None]:
         """Each figure over the runs with Student's 95 % interval, clipped to [0, 1] for shares; None where a run lacks it. The
@@ -122,6 +126,58 @@ class Arm:
         return {k: math.fsum(each) / len(tasks) for k, each in enumerate(chances, start=1)}
 
 
+class TaskPair(NamedTuple):
+    """One task: its tries by two arms."""
+
+    first: Sequence[PlayedTask]
+    second: Sequence[PlayedTask]
+
+    @property
+    def task(self) -> SelectedTask:
+        """The task."""
+        return self.first[0].task
+
+    @property
+    def won(self) -> tuple[float, float]:
+        """The share of its tries that each side won."""
+        return fmean(each.won for each in self.first), fmean(each.won for each in self.second)
+
+    @property
+    def winner(self) -> str:
+        """The side that won a flipped task: ``first`` or ``second``."""
+        return "first" if self.won[0] else "second"
+
+    @property
+    def results(self) -> list[Result]:
+        """All tries, those of the first side before those of the second."""
+        return [each.result for each in (*self.first, *self.second) if each.result]
+
+
+def sides(pairs: Sequence[TaskPair]) -> tuple[list[Sequence[PlayedTask]], list[Sequence[PlayedTask]]]:
+    """The tries of the first side, and those of the second, task by task."""
+    return [pair.first for pair in pairs], [pair.second for pair in pairs]
+
+
+class PairedCounts(NamedTuple):
+    """The tasks of two single runs, by who won them; an errored episode is not won."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+    @classmethod
+    def of(cls, pairs: Sequence[TaskPair]) -> PairedCounts:
+        """Count these pairs."""
+        found = Counter(pair.won for pair in pairs)
+        return cls(found[1.0, 1.0], found[1.0, 0.0], found[0.0, 1.0], found[0.0, 0.0])
+
+    @property
+    def won(self) -> tuple[int, int]:
+        """The tasks that each run won."""
+        return self.both + self.only_first, self.both + self.only_second
+
+
 class Difference(NamedTuple):
     """The second arm's success less the first's over the ``tasks`` that both finished, with the 95 % interval, and how likely
     chance alone brings a difference as large.
@@ -133,13 +189,13 @@ class Difference(NamedTuple):
     p: float
 
     @classmethod
-    def of(cls, first: Sequence[Sequence[PlayedTask]], second: Sequence[Sequence[PlayedTask]]) -> Difference:
-        """Success of ``second`` less that of ``first``, which are the tries of the same tasks; a task counts once on each side.
-        Without tasks nothing is known: the interval is [-1, 1].
+    def of(cls, pairs: Sequence[TaskPair]) -> Difference:
+        """Success of the second side less that of the first; a task counts once on each. Without tasks nothing is known: the
+        interval is [-1, 1].
         """
-        one, other = ([fmean(each.won for each in tries) for tries in side] for side in (first, second))
+        one, other = ([pair.won[side] for pair in pairs] for side in (0, 1))
         mine, others = (
-            statistics.clustered([(sum(each.won for each in tries), len(tries)) for tries in side]) for side in (first, second)
+            statistics.clustered([(sum(each.won for each in tries), len(tries)) for tries in side]) for side in sides(pairs)
         )
         differences = [after - before for before, after in zip(one, other, strict=True)]
         value = fmean(differences) if differences else 0.0

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+from housequest.agent.evaluation.analysis.arms import Arm
 from housequest.agent.evaluation.analysis.metrics import PlayedTask
 from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_ratio, ratio
 
@@ -39,27 +40,24 @@ class Gain(NamedTuple):
         return None if self.par is None or self.par <= 1 else (self.value - 1) / (self.par - 1)
 
     @classmethod
-    def of(
-        cls, one: Sequence[Sequence[PlayedTask]], several: Sequence[Sequence[PlayedTask]], limits: tuple[int, int]
-    ) -> Gain | None:
-        """Pair the tries of the same tasks, in rounds of at most these ``limits``. None if there are no tasks."""
-        alone, together = (
-            [_rounds(tries, limit) for tries in side] for side, limit in zip((one, several), limits, strict=True)
-        )
-        terms = list(zip(alone, together, strict=True))
-        if not terms or not all(together):
+    def of(cls, single: Arm, several: Arm) -> Gain | None:
+        """The gain of one arm, of a player alone, by another's company; None where they share no finished task."""
+        limits = [arm.runs[0].manifest.configuration.max_turns for arm in (single, several)]
+        pairs = single.pairs(several)
+        terms = [(_rounds(pair.first, limits[0]), _rounds(pair.second, limits[1])) for pair in pairs]
+        if not terms or not all(two for _, two in terms):
             return None
-        lengths = [tries[0].par for tries in several]
-        pars = [(each.shortest, each.together) for each in lengths if each.shortest is not None and each.together]
+        lengths = [pair.second[0].par for pair in pairs]
+        pars = [(float(each.shortest), float(each.together)) for each in lengths if each.shortest is not None and each.together]
         return cls(
-            len(terms),
-            fmean(alone),
-            fmean(together),
-            ratio(terms),
-            bootstrap_ratio(terms) if len({*terms}) > 1 else None,
-            sum(two > first for first, two in terms),
-            fmean(1 - two / first for first, two in terms if first),
-            ratio([(float(first), float(two)) for first, two in pars]) if len(pars) == len(terms) else None,
+            tasks=len(terms),
+            alone=fmean(first for first, _ in terms),
+            together=fmean(two for _, two in terms),
+            value=ratio(terms),
+            interval=bootstrap_ratio(terms) if len({*terms}) > 1 else None,
+            slower=sum(two > first for first, two in terms),
+            improvement=fmean(1 - two / first for first, two in terms if first),
+            par=ratio(pars) if len(pars) == len(terms) else None,
         )
 
     def data(self) -> dict[str, object]:

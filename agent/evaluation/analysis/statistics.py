@@ -60,30 +60,6 @@ def holm(chances: Sequence[float]) -> list[float]:
     return found
 
 
-class PairedCounts(NamedTuple):
-    """Tasks played by two runs, by who won them."""
-
-    both: int = 0
-    only_first: int = 0
-    only_second: int = 0
-    neither: int = 0
-
-    @property
-    def total(self) -> int:
-        """The number of tasks."""
-        return self.both + self.only_first + self.only_second + self.neither
-
-    @property
-    def won_first(self) -> int:
-        """The tasks that the first run won."""
-        return self.both + self.only_first
-
-    @property
-    def won_second(self) -> int:
-        """The tasks that the second run won."""
-        return self.both + self.only_second
-
-
 def difference_interval(first: Sequence[float], ours: Interval, second: Sequence[float], theirs: Interval) -> Interval:
     """The 95 % interval of the mean of ``second`` less that of ``first``, from the interval of each mean and the correlation
     of the tasks, with a correction for continuity. [-1, 1] for no tasks.

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from housequest.agent.episodes.events import RulesShown
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis import metrics, statistics
-from housequest.agent.evaluation.analysis.arms import Arm, Difference, refuse_unlike
+from housequest.agent.evaluation.analysis.arms import Arm, Difference, PairedCounts, TaskPair, refuse_unlike, sides
 from housequest.agent.evaluation.analysis.failures import FailureKind
 from housequest.agent.evaluation.analysis.gain import Gain
-from housequest.agent.evaluation.analysis.metrics import CeilingFigures, EpisodeFigure, PlayedTask
+from housequest.agent.evaluation.analysis.metrics import CeilingFigures, EpisodeFigure
 from housequest.agent.evaluation.analysis.run import (
     PriceList,
     card_differences,
@@ -29,11 +29,11 @@ from housequest.agent.evaluation.analysis.run import (
     reference_of,
     shared_card,
 )
-from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, ratio, wilson
+from housequest.agent.evaluation.analysis.statistics import Interval, ratio, wilson
 from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, chance_words, first_lines, learned_words
 from housequest.agent.evaluation.render.table import Report, Section, Table, Warned, wrapped
-from housequest.agent.evaluation.runs.files import SelectedTask, few, flattened
+from housequest.agent.evaluation.runs.files import few, flattened
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.measurement import Measurement
 from housequest.agent.evaluation.runs.spec import Manifest
@@ -67,10 +67,7 @@ class Comparison(Report):
         if not here.keys() & there.keys():
             raise ConfigurationError(f"{first.name} and {second.name} have no task in common.")
         self.tasks = {**there, **here}
-        ours, theirs = first.finished, second.finished
-        pairs = self.pairs = tuple(
-            TaskPair(task, ours[task.id], theirs[task.id]) for task in here.values() if task.id in ours and task.id in theirs
-        )
+        pairs = self.pairs = first.pairs(second)
         paired = {pair.task.id for pair in pairs}
         assisted = {task for arm in self.arms for run in arm.runs for task in run.summary.assisted}
 
@@ -83,13 +80,13 @@ class Comparison(Report):
         self.left_out: dict[str, list[str]] = {}
         for task in (task for task in {**here, **there} if task not in paired):
             self.left_out.setdefault(cause(task), []).append(task)
-        self.difference = Difference.of(*_sides(pairs))
+        self.difference = Difference.of(pairs)
         types = sorted({pair.task.type for pair in pairs})
         self.by_type = {kind: tuple(pair for pair in pairs if pair.task.type == kind) for kind in types}
         # The expert's result on the pairs with the location prior of each side; None for an agent that does not search.
         self.ceilings = [
             CeilingFigures.of([(each.extras.ceiling, each.task.id) for tries in side for each in tries])
-            for side in _sides(pairs)
+            for side in sides(pairs)
         ]
         # How many plays of the pairs each side failed for one reason, without reasons that neither has.
         one, other = (Counter(each.failure.kind for each in side if each.failure) for side in self.results)
@@ -107,13 +104,13 @@ class Comparison(Report):
 
     @property
     def counts(self) -> PairedCounts:
-        """The pairs by who won, of two single runs; an errored episode is not won."""
-        return count(self.pairs)
+        """The pairs by who won, of two single runs."""
+        return PairedCounts.of(self.pairs)
 
     @property
     def results(self) -> list[list[Result]]:
         """All plays of the pairs by the first side, and by the second."""
-        return [[each.result for tries in side for each in tries if each.result] for side in _sides(self.pairs)]
+        return [[each.result for tries in side for each in tries if each.result] for side in sides(self.pairs)]
 
     @cached_property
     def flipped(self) -> tuple[TaskPair, ...]:
@@ -129,7 +126,7 @@ class Comparison(Report):
     def figures(self) -> tuple[PairedMean, ...]:
         """All figures over the pairs that have them on both sides; calls, tokens and cost only where a model was called."""
         use = metrics.USE if any(each.calls for side in self.results for each in side) else ()
-        company = [bool(arm.runs[0].manifest.configuration.players) for arm in self.arms]
+        company = [bool(arm.company) for arm in self.arms]
         beside = metrics.TOGETHER if all(company) else (metrics.ROUNDS,) if any(company) else ()
         kinds = (metrics.SUCCESS, *self.first.summary.shares, *beside, *metrics.COUNTS, *use)
         intervals = {metrics.SUCCESS: self.difference.interval}
@@ -138,13 +135,9 @@ class Comparison(Report):
 
     @cached_property
     def gain(self) -> Gain | None:
-        """The gain by company, if one side has one player and the other several; else None."""
-        configs = [arm.runs[0].manifest.configuration for arm in self.arms]
-        alone, several = sorted((0, 1), key=lambda side: bool(configs[side].players))
-        if bool(configs[alone].players) or not configs[several].players:
-            return None
-        sides = _sides(self.pairs)
-        return Gain.of(sides[alone], sides[several], (configs[alone].max_turns, configs[several].max_turns))
+        """The gain by company, if one side is a player alone and the other several; else None."""
+        alone, several = sorted(self.arms, key=lambda arm: bool(arm.company))
+        return Gain.of(alone, several) if several.company and not alone.company else None
 
     def pair(self, reference: str) -> TaskPair:
         """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
@@ -190,7 +183,7 @@ class Comparison(Report):
         }
 
     def _side(self, place: int) -> dict[str, object]:
-        arm, results, tries = self.arms[place], self.results[place], _sides(self.pairs)[place]
+        arm, results, tries = self.arms[place], self.results[place], sides(self.pairs)[place]
         won = [(sum(each.won for each in each_task), len(each_task)) for each_task in tries]
         return {
             **table.plain_data(arm, "name", "label"),
@@ -241,11 +234,10 @@ class Comparison(Report):
             yield from wrapped(f"{key}: {first} and {second}", f"{'differs':<8}")
 
     def _table(self) -> Table:
-        counts = self.counts
-        sides = (("first", counts.won_first), ("second", counts.won_second))
+        counts, tasks = self.counts, len(self.pairs)
         shares = [
-            (name, table.percent(won / counts.total if counts.total else None), table.percents(wilson(won, counts.total)))
-            for name, won in sides
+            (name, table.percent(won / tasks if tasks else None), table.percents(wilson(won, tasks)))
+            for name, won in zip(("first", "second"), counts.won, strict=True)
         ]
         rows = (
             ("first won", str(counts.both), str(counts.only_first), *shares[0]),
@@ -293,42 +285,9 @@ class Comparison(Report):
             yield f"See both beside each other: --show {self.flipped[0].task.number}, or --html FILE for all of them."
 
 
-class TaskPair(NamedTuple):
-    """One task, and the tries of each side."""
-
-    task: SelectedTask
-    first: Sequence[PlayedTask]
-    second: Sequence[PlayedTask]
-
-    @property
-    def won(self) -> tuple[float, float]:
-        """The share of its tries that each side won."""
-        return fmean(each.won for each in self.first), fmean(each.won for each in self.second)
-
-    @property
-    def winner(self) -> str:
-        """The side that won a flipped task: ``first`` or ``second``."""
-        return "first" if self.won[0] else "second"
-
-    @property
-    def results(self) -> list[Result]:
-        """All tries, those of the first side before those of the second."""
-        return [each.result for each in (*self.first, *self.second) if each.result]
-
-
-def _sides(pairs: Sequence[TaskPair]) -> tuple[list[Sequence[PlayedTask]], list[Sequence[PlayedTask]]]:
-    return [pair.first for pair in pairs], [pair.second for pair in pairs]
-
-
-def count(pairs: Sequence[TaskPair]) -> PairedCounts:
-    """The ``pairs`` of two single runs by who won."""
-    won = Counter(pair.won for pair in pairs)
-    return PairedCounts(won[1.0, 1.0], won[1.0, 0.0], won[0.0, 1.0], won[0.0, 0.0])
-
-
 def _difference_data(pairs: Sequence[TaskPair], *, single: bool) -> dict[str, object]:
-    difference = Difference.of(*_sides(pairs))
-    counts = table.plain_data(count(pairs), "both", "only_first", "only_second", "neither") if single else {}
+    difference = Difference.of(pairs)
+    counts = PairedCounts.of(pairs)._asdict() if single else {}
     return {"pairs": len(pairs), **counts, "difference": difference.value, "interval": table.ends(difference.interval)}
 
 
@@ -400,10 +359,9 @@ def types_table(comparison: Comparison, *, intervals: bool = True) -> Table:
     single = comparison.single
 
     def row(name: str, pairs: Sequence[TaskPair]) -> tuple[str, ...]:
-        difference, counts = Difference.of(*_sides(pairs)), count(pairs)
-        numbers = (counts.both, counts.only_first, counts.only_second, counts.neither)
-        shares = [fmean(each) if pairs else None for each in zip(*(pair.won for pair in pairs), strict=True)] or [None, None]
-        cells = map(str, numbers) if single else map(table.percent, shares)
+        difference = Difference.of(pairs)
+        shares = [fmean(each) for each in zip(*(pair.won for pair in pairs), strict=True)] or [None, None]
+        cells = map(str, PairedCounts.of(pairs)) if single else map(table.percent, shares)
         within = [table.points(difference.interval)] if intervals else []
         return (name, str(len(pairs)), *cells, _points(difference.value), *within)
 

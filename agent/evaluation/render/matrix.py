@@ -88,7 +88,4 @@ def _cell(player: str, partner: str, known: dict[str, Arm]) -> Cell:
     single = known.get(alone(player))
     if pair is None or single is None:
         return Cell(player, partner, None)
-    tasks = [task for task in single.finished if task in pair.finished]
-    limits = tuple(arm.runs[0].manifest.configuration.max_turns for arm in (single, pair))
-    one, several = ([arm.finished[task] for task in tasks] for arm in (single, pair))
-    return Cell(player, partner, Gain.of(one, several, (limits[0], limits[1])))
+    return Cell(player, partner, Gain.of(single, pair))

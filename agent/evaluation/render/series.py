@@ -195,9 +195,8 @@ def _ceiling(arm: Arm) -> float | None:
 
 
 def _rounds(arm: Arm) -> float | None:
-    """The rounds of an episode, if several play."""
-    company = bool(arm.runs and arm.runs[0].manifest.configuration.players)
-    return arm.summary.overall.of(ROUNDS).mean if company else None
+    """The rounds of an episode, where several play in one house."""
+    return arm.summary.overall.of(ROUNDS).mean if arm.company else None
 
 
 _errors, _calls = (of_played(attrgetter(name)) for name in ("errors", "calls"))
@@ -252,7 +251,9 @@ class ArmsReport(TabledReport):
         found = {
             arm.name: difference
             for arm in self.begun
-            if arm is not self.baseline and _games(arm) == games and (difference := self.baseline.against(arm)).tasks
+            if arm is not self.baseline
+            and _games(arm) == games
+            and (difference := Difference.of(self.baseline.pairs(arm))).tasks
         }
         corrected = holm([each.p for each in found.values()])
         return {name: (each, p) for (name, each), p in zip(found.items(), corrected, strict=True)}

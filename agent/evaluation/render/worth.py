@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from housequest.agent.evaluation.analysis import statistics
-from housequest.agent.evaluation.analysis.arms import Difference
+from housequest.agent.evaluation.analysis.arms import Difference, TaskPair
 from housequest.agent.evaluation.analysis.metrics import PlayedTask
 from housequest.agent.evaluation.render.table import Report, Section, Table, Warned, named_lines, wrapped
 from housequest.agent.evaluation.runs.files import few
@@ -86,7 +86,7 @@ class WorthReport(Report):
     def _way(self, tasks: Sequence[Task], way: Beside, rules: tuple[RuleBudget | None, RuleBudget | None]) -> Worth:
         config = self.plan.spec.config
         first, second = ([self._played[self.plan.folder_of(task.id, told), task.id] for task in tasks] for told in rules)
-        success = Difference.of([[each] for each in first], [[each] for each in second])
+        success = Difference.of([TaskPair([before], [after]) for before, after in zip(first, second, strict=True)])
         steps = [self._steps(after) - self._steps(before) for before, after in zip(first, second, strict=True)]
         spread = statistics.bootstrap_mean(steps) if len(set(steps)) > 1 and len(steps) >= FEWEST else None
         numbers = [task.number for task in tasks]

@@ -23,11 +23,12 @@ from markupsafe import Markup
 
 from housequest.agent.episodes.events import branch
 from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.arms import PairedCounts
 from housequest.agent.evaluation.analysis.metrics import Figures, Summary
 from housequest.agent.evaluation.analysis.run import Run
-from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, wilson
+from housequest.agent.evaluation.analysis.statistics import Interval, wilson
 from housequest.agent.evaluation.analysis.transcript import transcribe
-from housequest.agent.evaluation.render.comparison import Comparison, count, figures_table, types_table
+from housequest.agent.evaluation.render.comparison import Comparison, figures_table, types_table
 from housequest.agent.evaluation.render.pages.episodes import ONE_OF_MANY, Episodes, Limits
 from housequest.agent.evaluation.render.report import EpisodesReport, RunReport, heading, learned_words
 from housequest.agent.evaluation.render.series import ArmsReport, AttemptsReport
@@ -390,7 +391,7 @@ def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
 
 def _comparison_charts(comparison: Comparison) -> list[tuple[Markup, str]]:
     names, found = [arm.name for arm in comparison.arms], comparison.difference
-    groups = [(kind, _rates(count(each))) for kind, each in [*comparison.by_type.items(), ("all", comparison.pairs)]]
+    groups = [(kind, _rates(PairedCounts.of(each))) for kind, each in [*comparison.by_type.items(), ("all", comparison.pairs)]]
     words = [f"{found.value * 100:+.1f} points, 95 % interval {points(found.interval)}"]
     difference = chart("difference", "Difference in success", words, found.value, found.interval)
     by_type = _rates_chart(groups, (f"first: {names[0]}", f"second: {names[1]}"))
@@ -416,8 +417,9 @@ def _rates_chart(
 
 def _rates(counts: PairedCounts) -> tuple[RateBar, ...]:
     """The success of both runs, for a chart."""
-    both = [(won, won / counts.total if counts.total else 0.0) for won in (counts.won_first, counts.won_second)]
-    return tuple(RateBar(of, wilson(won, counts.total), f"{percent(of)} ({won}/{counts.total})") for won, of in both)
+    total = sum(counts)
+    both = [(won, won / total if total else 0.0) for won in counts.won]
+    return tuple(RateBar(of, wilson(won, total), f"{percent(of)} ({won}/{total})") for won, of in both)
 
 
 def _heading(comparison: Comparison) -> list[tuple[str, str, str]]:
