@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from housequest.agent.episodes.loop import run_episode
@@ -30,7 +30,7 @@ from housequest.agent.models.base import Model
 from housequest.agent.models.registry import parse_models
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.roles.base import whole_prompts
-from housequest.worlds.base import Env, Task
+from housequest.worlds.base import Env
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.registry import DEFAULT_WORLD, load_plugin, make_world, plugins
 from housequest.worlds.tasks import split_tasks
@@ -54,9 +54,9 @@ _APART = 2
 """The factor by which tasks of unseen types may differ from what is likely."""
 _ELSEWHERE = ("data",)
 """Options of worlds that change nothing that is played."""
+T = TypeVar("T")
 Range = tuple[float, float]
-Amount = tuple[float, float, float, float]
-Amounts = tuple[Range, Range, Range, Range]
+Amounts = Sequence[Range]
 """Calls, tokens read and written, and their cost."""
 
 
@@ -131,7 +131,9 @@ def estimate(spec: RunSpec, *folders: Path, runs: Path = Path("runs")) -> Estima
     known = {task.type for task, _ in own.results} if own is not None else set[str]()
     parts: list[tuple[str, Amounts]] = []
     if own is not None and (seen := [task for task in unplayed if task.type in known]):
-        parts.append((f"as in {own.where}", _as_in(spec, own.results, Counter(task.type for task in seen))))
+        left = Counter(task.type for task in seen)
+        used = {kind: [_used(spec, result) for task, result in own.results if task.type == kind] for kind in left}
+        parts.append((f"as in {own.where}", _summed(used, left)))
     if new := [task for task in unplayed if task.type not in known]:
         if spec.setup.players:
             return None
@@ -191,28 +193,16 @@ def _like(wanted: RunConfig, run: RunFolder) -> _Like | None:
     return None
 
 
-def _used(spec: RunSpec, result: Result) -> Amount:
+def _used(spec: RunSpec, result: Result) -> tuple[float, ...]:
     """The use of a finished episode."""
     prices = spec.setup.prices
     paid = 0.0 if prices is None else cost(Tokens.of(result), prices, result.roles) or 0.0
     return result.calls, result.prompt_tokens or 0, result.completion_tokens or 0, paid
 
 
-def _summed(values: Mapping[str, Sequence[Amount]], left: Mapping[str, int]) -> Amounts:
+def _summed(values: Mapping[str, Sequence[tuple[float, ...]]], left: Mapping[str, int]) -> Amounts:
     """`of_all` of each amount."""
-    calls, read, written, paid = (
-        of_all({kind: [each[place] for each in those] for kind, those in values.items()}, left) for place in range(4)
-    )
-    return calls, read, written, paid
-
-
-def _as_in(spec: RunSpec, results: Sequence[tuple[SelectedTask, Result]], left: Mapping[str, int]) -> Amounts:
-    """Estimate so many tasks of each type from finished ones of the same types."""
-    by_type = defaultdict[str, list[Amount]](list)
-    for task, result in results:
-        if task.type in left:
-            by_type[task.type].append(_used(spec, result))
-    return _summed(by_type, left)
+    return [of_all({kind: [each[place] for each in those] for kind, those in values.items()}, left) for place in range(4)]
 
 
 def of_all(values: Mapping[str, Sequence[float]], left: Mapping[str, int]) -> Range:
@@ -254,12 +244,7 @@ def _by_pace(spec: RunSpec, left: Sequence[SelectedTask], own: _Like) -> tuple[s
     """
 
     def by_expert(tasks: Sequence[SelectedTask]) -> list[float]:
-        some = tasks[:: max(1, len(tasks) // REHEARSED)][:REHEARSED]
-        played: list[_Played] = []
-        for each in some:
-            with suppress(HousequestError):
-                played += [one] if (one := _play(spec, spec.setup.world.task(each.id), _expert)) else []
-        return [fmean(amounts) for amounts in zip(*(one.used for one in played), strict=True)]
+        return [fmean(amounts) for amounts in zip(*(one.used for one in _plays(spec, _some(tasks), _expert)), strict=True)]
 
     here, there = by_expert(left), by_expert([task for task, _ in own.results])
     if not here or not there or not all(there):
@@ -268,21 +253,20 @@ def _by_pace(spec: RunSpec, left: Sequence[SelectedTask], own: _Like) -> tuple[s
     more = [one / other for one, other in zip(here, there, strict=True)]
     # What is read is most of what is paid.
     likely = [len(left) * mean * ratio for mean, ratio in zip(means, (*more, more[1]), strict=True)]
-    calls, read, written, paid = ((amount / _APART, amount * _APART) for amount in likely)
-    return f"at the pace of {own.where}, by what the expert takes for these and for those", (calls, read, written, paid)
+    amounts = [(amount / _APART, amount * _APART) for amount in likely]
+    return f"at the pace of {own.where}, by what the expert takes for these and for those", amounts
 
 
 def _unseen(spec: RunSpec, left: Sequence[SelectedTask], like: _Like | None) -> tuple[str, Amounts] | None:
     """Estimate tasks unlike any that this model played, and say from what; None without a basis."""
-    wanted = {task.id for task in left}
-    tasks = [task for task in spec.selection.tasks if task.id in wanted]
-    some, agent, most = tasks[:: max(1, len(tasks) // REHEARSED)][:REHEARSED], spec.config.agent, spec.config.max_turns
+    wanted, agent, most = set(left), spec.config.agent, spec.config.max_turns
+    some = _some([task for task in spec.manifest.tasks if task in wanted])
     shipped = spec.setup.model is not None and all(one.provider.brief for one in parse_models(spec.setup.model).values())
-    if shipped and (own := [one for task in some if (one := _play(spec, task, _itself))]):
+    if shipped and (own := _plays(spec, some, lambda spec, env: (env, spec.setup.make_model()))):
         return f"as in {many(len(own), 'task')} that the model played for this estimate", _as_played(spec, own, len(left))
-    expert, nobody = ([one for task in some[:number] if (one := _play(spec, task, who))] for who, number in _STAND_INS)
+    expert, nobody = _plays(spec, some, _expert), _plays(spec, some[:1], _nobody)
     recorded, elsewhere = [] if like is None else list(_recorded(like)), _elsewhere(spec)
-    replied = expert or [one for task in elsewhere.selection.tasks if (one := _play(elsewhere, task, _expert))]
+    replied = expert or _plays(elsewhere, elsewhere.manifest.tasks, _expert)
     if not (replied or recorded or nobody):
         return None
     # Who makes no mistake takes the fewest turns, and who replies nothing that can be read as many as the agent lets it.
@@ -294,22 +278,27 @@ def _unseen(spec: RunSpec, left: Sequence[SelectedTask], like: _Like | None) -> 
         ([] if expert else [one.begun for one in nobody or replied], 0),
     ]
     whole = zip(*(_between(spec, each, len(left), turns) for each, turns in seen if each), strict=True)
-    calls, read, written, paid = ((min(low for low, _ in each), max(high for _, high in each)) for each in whole)
+    amounts = [(min(low for low, _ in each), max(high for _, high in each)) for each in whole]
     mean = fmean(one.turns for one in expert) if expert else 0
     few = f"{mean:.0f} turns each, which the expert takes in its place, to all {most}" if expert else "one call each"
     few += f" to {all_turns} turns, as in houses where the expert can reply" if replied and not expert else ""
     basis = f"from {few}: no episode of {agent} with this model under these conditions is finished here"
     if like is not None and recorded:
         basis += f"; seen was {like.where}"
-    return f"{basis}{'' if _thinks(spec) else '; a model that thinks writes more'}", (calls, read, written, paid)
+    return f"{basis}{'' if _thinks(spec) else '; a model that thinks writes more'}", amounts
 
 
 def _elsewhere(spec: RunSpec) -> RunSpec:
     """The same agent in made-up houses of the default world, where the expert can reply for most."""
     world = make_world(DEFAULT_WORLD)
     setup = replace(spec.setup, world=world, max_turns=world.info.max_turns, grants=frozenset())
-    tasks = split_tasks(world, world.info.endless_splits[0])[:REHEARSED]
-    return replace(spec, setup=setup, selection=spec.selection._replace(tasks=tuple(tasks)))
+    tasks = tuple(map(SelectedTask.of, split_tasks(world, world.info.endless_splits[0])[:REHEARSED]))
+    return replace(spec, setup=setup, manifest=spec.manifest.model_copy(update={"tasks": tasks}))
+
+
+def _some(every: Sequence[T]) -> Sequence[T]:
+    """A few of these, from all over."""
+    return every[:: max(1, len(every) // REHEARSED)][:REHEARSED]
 
 
 def _thinks(spec: RunSpec) -> bool:
@@ -319,27 +308,23 @@ def _thinks(spec: RunSpec) -> bool:
 
 def _between(spec: RunSpec, played: Sequence[_Played], left: int, most: int) -> Amounts:
     """Estimate so many tasks, from as many turns as in ``played`` to ``most``, with prompts that grow as they grew."""
-    prices = spec.setup.prices
-    least, full = [0.0] * 4, [0.0] * 4
-    for one in played:
-        # Tokens were not counted by the model, so they may be fewer or more.
-        for into, factor, spare, thought in (
-            (least, 1.0, 1 / _SPARE, THOUGHT[0]),
-            (full, max(1.0, most / max(1, one.turns)), _SPARE, THOUGHT[1]),
-        ):
-            for role, calls in one.calls.items():
-                (first, _), (last, _) = calls[0], calls[-1]
-                often, grown = len(calls) * factor, (last - first) / (len(calls) - 1) if len(calls) > 1 else GROWTH
-                both = often * first + grown * often * (often - 1) / 2, sum(prompt for prompt, _ in calls)
-                read = (max(both) if into is full else min(both)) * spare
-                reply = fmean(reply for _, reply in calls) * spare
-                reply = max(reply, WORDY) if into is full else reply
-                written = often * (reply + thought * _thinks(spec))
-                priced = prices and cost(Tokens(round(read), round(written)), prices.of(role))
-                for place, amount in enumerate((often, read, written, priced or 0.0)):
-                    into[place] += amount * left / len(played)
-    calls, read, written, paid = zip(least, full, strict=True)
-    return calls, read, written, paid
+    prices, ends = spec.setup.prices, list[list[float]]()
+    every = [(one.turns, role, calls) for one in played for role, calls in one.calls.items()]
+    # Tokens were not counted by the model, so they may be fewer or more.
+    for turns, spare, thought, wordy, pick in ((0, 1 / _SPARE, THOUGHT[0], 0, min), (most, _SPARE, THOUGHT[1], WORDY, max)):
+        amounts = [0.0] * 4
+        for took, role, calls in every:
+            (first, _), (last, _) = calls[0], calls[-1]
+            often = len(calls) * max(1.0, turns / max(1, took))
+            grown = (last - first) / (len(calls) - 1) if len(calls) > 1 else GROWTH
+            read = pick(often * first + grown * often * (often - 1) / 2, sum(prompt for prompt, _ in calls)) * spare
+            reply = max(fmean(reply for _, reply in calls) * spare, wordy)
+            written = often * (reply + thought * _thinks(spec))
+            priced = prices and cost(Tokens(round(read), round(written)), prices.of(role))
+            for place, amount in enumerate((often, read, written, priced or 0.0)):
+                amounts[place] += amount * left / len(played)
+        ends.append(amounts)
+    return list(zip(*ends, strict=True))
 
 
 def _as_played(spec: RunSpec, played: Sequence[_Played], left: int) -> Amounts:
@@ -364,33 +349,25 @@ def _expert(spec: RunSpec, env: Env) -> tuple[Env, Model | None]:
     return env, model
 
 
-def _itself(spec: RunSpec, env: Env) -> tuple[Env, Model | None]:
-    return env, spec.setup.make_model()
-
-
 def _nobody(_: RunSpec, env: Env) -> tuple[Env, Model | None]:
     return env, ScriptedModel([ReplyRule(reply="I cannot help with that.")], name="nobody", images=True)
 
 
-_STAND_INS: Sequence[tuple[Player, int]] = ((_expert, REHEARSED), (_nobody, 1))
-"""The players in a model's place, and how many tasks each plays."""
-
-
-def _play(spec: RunSpec, task: Task, who: Player) -> _Played | None:
-    """``task`` played by the agent with ``who`` as its model; None where that is not possible."""
-    setup = spec.setup
-    with suppress(HousequestError):
-        env = setup.open(task)
-        try:
-            env, model = who(spec, env)
-            if model is None:
-                return None
+def _plays(spec: RunSpec, tasks: Sequence[SelectedTask], who: Player) -> list[_Played]:
+    """``tasks`` played by the agent with ``who`` as its model, as far as that is possible."""
+    found: list[_Played | None] = []
+    for task in tasks:
+        with suppress(HousequestError):
             heard: list[Event | CallTiming] = []
-            asyncio.run(_episode(spec, env, model, heard.append))
-        finally:
-            env.close()
-        return _played([event for event in heard if isinstance(event, Event)])
-    return None
+            env = spec.setup.open(spec.setup.world.task(task.id))
+            try:
+                env, model = who(spec, env)
+                if model is not None:
+                    asyncio.run(_episode(spec, env, model, heard.append))
+            finally:
+                env.close()
+            found.append(_played([event for event in heard if isinstance(event, Event)]))
+    return list(filter(None, found))
 
 
 async def _episode(spec: RunSpec, env: Env, model: Model, listen: Callable[[Event | CallTiming], None]) -> None:
@@ -413,7 +390,7 @@ def _played(events: Sequence[Event]) -> _Played | None:
 
 def _recorded(like: _Like) -> Iterator[_Played]:
     """Some episodes of a run."""
-    for task, _ in like.results[:: max(1, len(like.results) // REHEARSED)][:REHEARSED]:
+    for task, _ in _some(like.results):
         with suppress(ConfigurationError, OSError):
             if (one := _played(list(read_episode(like.run.episode(task))))) is not None:
                 yield one
