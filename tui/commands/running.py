@@ -156,7 +156,7 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
     settings = configure(call.flags)
     plan = plan_measurement(settings, name, ids, alone=alone)
     rules = plan.rules
-    whose = f"{rules[0].id} of {plan.book}" if len(rules) == 1 else f"{len(rules)} rules of {plan.book}"
+    whose = f"{rules[0].id} of {plan.book.path.name}" if len(rules) == 1 else f"{len(rules)} rules of {plan.book.path.name}"
     folder = sweeps.SweepFolder(call.folder(plan.default_folder))
     announce([trial.spec for trial in plan.trials], call.budget)
     if call.dry_run:
@@ -177,7 +177,8 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
         return
     comparison, told = measured(plan, folder, settings.prices_of)
     if call.as_json:
-        terminal.print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **comparison.data()})
+        named = {"book": plan.book.path.name, "rules": [rule.id for rule in rules]}
+        terminal.print_json({**named, "told": told, **comparison.data()})
     else:
         terminal.print_lines([f"{whose}, told in {told} of {len(comparison.pairs)} episodes", ""])
         terminal.print_report(comparison)

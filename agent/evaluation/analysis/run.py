@@ -66,12 +66,11 @@ class Run:
     manifest: Manifest
     results: tuple[Result, ...]
     extras: Extras = field(default=Extras(), compare=False)
-    called: str = field(default="", compare=False)
 
     @property
     def name(self) -> str:
-        """Its name beside other runs: that of its folder, unless another has the same."""
-        return self.called or self.folder.path.resolve().name
+        """The name of its folder."""
+        return self.folder.path.resolve().name
 
     def episode(self, task: SelectedTask) -> Path:
         """The file of its episode of ``task``."""
@@ -108,10 +107,8 @@ class Run:
         return ", ".join(part for part in parts if part) + f", seed {config.seed}"
 
 
-def read_for_comparison(
-    run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None, *, paths: bool = True
-) -> Run:
-    """Read the run in a folder, with timings, costs, and the lengths of ``paths`` where the world's data is here. ``watcher``
+def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> Run:
+    """Read the run in a folder, with timings, costs, and the lengths of paths where the world's data is here. ``watcher``
     gets how many paths are found and how many are missing. Raises ``ConfigurationError``.
     """
     manifest = run.manifest()
@@ -122,7 +119,7 @@ def read_for_comparison(
     with suppress(HousequestError):  # of a world that cannot be made here, what its benchmark computes is left out
         metrics = make_world(config.world, **config.world_options, **changed_options(engine=config.engine)).info.metrics
     metrics += metrics_of(config.world)
-    lengths = paths_of(run, manifest, tasks, watcher) if paths else dict[str, PathLengths]()
+    lengths = paths_of(run, manifest, tasks, watcher)
     ceiling = ceiling_of(run, manifest, tasks, watcher)
     priced = prices(config.model) if prices and config.model else None
     return Run(run, manifest, tuple(results), Extras(lengths, timings_of(run, manifest.tasks), priced, ceiling, metrics))
@@ -266,20 +263,17 @@ def world_of_run(run: RunFolder, manifest: Manifest) -> World | None:
         return None
 
 
-def path_lengths(
-    world: World, task: Task, *, turns: int = TURNS, seconds: float | None = None, players: int = 1
-) -> PathLengths:
-    """Compute the path lengths of ``task``, with par for so many ``players``; ``seconds`` limits the search in addition to the
-    world's own limit. Blocks for up to a second or two: call it in a thread from an event loop. Deterministic without
-    ``seconds``. Raises ``GameError`` where the task cannot be played.
+def path_lengths(world: World, task: Task, *, players: int = 1) -> PathLengths:
+    """Compute the path lengths of ``task``, with par for so many ``players``. Blocks for up to a second or two: call it in a
+    thread from an event loop. Raises ``GameError`` where the task cannot be played.
     """
     if isinstance(world, Demonstrated) and (annotated := world.annotated(task)) is not None:
         return PathLengths(annotated.actions, annotated=annotated.actions, conditions=annotated.conditions)
     try:
-        expert = expert_turns(world, task, turns)
+        expert = expert_turns(world, task)
     except Unsupported:
         expert = None
-    shortest = world.shortest(task, seconds=seconds) if isinstance(world, Solvable) else None
+    shortest = world.shortest(task) if isinstance(world, Solvable) else None
     together = world.par(task, players) if players > 1 and isinstance(world, Shareable) else None
     return PathLengths(expert, shortest, together=together)
 

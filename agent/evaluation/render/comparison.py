@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from housequest.agent.episodes.events import RulesShown
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis import metrics, statistics
-from housequest.agent.evaluation.analysis.arms import Arm, Difference, PairedCounts, TaskPair, refuse_unlike, sides
+from housequest.agent.evaluation.analysis.arms import Arm, Difference, Gain, PairedCounts, TaskPair, refuse_unlike, sides
 from housequest.agent.evaluation.analysis.failures import FailureKind
-from housequest.agent.evaluation.analysis.gain import Gain
 from housequest.agent.evaluation.analysis.metrics import CeilingFigures, EpisodeFigure
 from housequest.agent.evaluation.analysis.run import (
     PriceList,

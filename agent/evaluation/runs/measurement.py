@@ -7,7 +7,7 @@ from the goal, so two arms that tell the same share the episode, and most arms a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -41,32 +41,26 @@ LIVED = 100
 """Days of a home that agents may live through or be evaluated on; rules are measured on later ones."""
 
 
-class Measurement(NamedTuple):
-    """Two runs, ``trials``, without and with the ``rules`` of ``book``, and alike in everything else."""
+@dataclass(frozen=True)
+class Measurement:
+    """The runs, ``trials``, that measure the ``rules`` of ``book``: two, without and with them, and alike in all else."""
 
-    book: str
+    book: Rulebook
     rules: tuple[Rule, ...]
-    trials: tuple[ArmRun, ArmRun]
+    trials: tuple[ArmRun, ...]
 
     @property
     def default_folder(self) -> Path:
         """The default folder; the same measurement always gets the same name."""
-        return _folder(self.book, (trial.spec for trial in self.trials))
+        manifests = (trial.spec.manifest.model_dump_json(exclude={"versions"}) for trial in self.trials)
+        digest = sha256("\n".join(manifests).encode()).hexdigest()[:8]
+        return Path("runs") / f"measure-{slug(self.book.path.stem, 40)}-{digest}"
 
     def begin(self, folder: SweepFolder) -> None:
         """Write the sweep's manifest to ``folder``. Raises ``ConfigurationError`` where it holds something else."""
-        _begin(folder, self.trials)
-
-
-def _folder(book: str, specs: Iterable[RunSpec]) -> Path:
-    digest = sha256("\n".join(spec.manifest.model_dump_json(exclude={"versions"}) for spec in specs).encode()).hexdigest()[:8]
-    return Path("runs") / f"measure-{slug(Path(book).stem, 40)}-{digest}"
-
-
-def _begin(folder: SweepFolder, trials: Sequence[ArmRun]) -> None:
-    if folder.begun and {run.folder for run in folder.contents().runs} != {trial.folder for trial in trials}:
-        raise ConfigurationError(f"{folder.path} holds a sweep of other runs; give --out a new folder.")
-    folder.begin(trials)
+        if folder.begun and {run.folder for run in folder.contents().runs} != {trial.folder for trial in self.trials}:
+            raise ConfigurationError(f"{folder.path} holds a sweep of other runs; give --out a new folder.")
+        folder.begin(self.trials)
 
 
 def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
@@ -84,7 +78,7 @@ def plan_measurement(settings: Settings, name: str, ids: Sequence[str] = (), *, 
         told = _told(book, rules, settings, few([unquoted(rule.id) for rule in rules]) if alone else None)
         return ArmRun(arm, settings.seed or 0, arm, settings, rules=told)
 
-    return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
+    return Measurement(book, measured, (trial(WITHOUT, others), trial(WITH, together)))
 
 
 def _measured(settings: Settings, name: str, ids: Sequence[str], status: RuleStatus) -> tuple[str, Rulebook, tuple[Rule, ...]]:
@@ -124,27 +118,15 @@ class RuleTrials(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EachMeasurement:
+class EachMeasurement(Measurement):
     """The runs that measure each rule of ``book`` by itself, and what to compare. ``whole`` is the accepted rules of the book
-    as if they were one rule."""
+    as if they were one rule. ``played_in`` is the folder of the episode of a task under rules, by their ids."""
 
-    book: Rulebook
     spec: RunSpec
     whole: RuleTrials
     each: tuple[RuleTrials, ...]
-    trials: tuple[ArmRun, ...]
     topics: Mapping[str, Topic | None]
     played_in: Mapping[tuple[str, tuple[str, ...]], str]
-    """The folder of the episode of a task under rules, by their ids."""
-
-    @property
-    def default_folder(self) -> Path:
-        """The default folder; the same measurement always gets the same name."""
-        return _folder(self.book.path.name, (trial.spec for trial in self.trials))
-
-    def begin(self, folder: SweepFolder) -> None:
-        """Write the sweep's manifest to ``folder``. Raises ``ConfigurationError`` where it holds something else."""
-        _begin(folder, self.trials)
 
     def folder_of(self, task: str, rules: RuleBudget | None) -> str:
         """The run in which ``task`` was played under ``rules``, or under others that come to the same in it."""
@@ -209,7 +191,7 @@ def plan_each(
             f"None of {len(tasks)} games of {spec.config.split} is about what these rules say; name others."
         )
     total = RuleTrials(None, tuple(tasks), {"nothing": (nothing, whole)})
-    return EachMeasurement(book, spec, total, tuple(each), tuple(arms.trials), arms.topics, arms.played_in)
+    return EachMeasurement(book, measured, tuple(arms.trials), spec, total, tuple(each), arms.topics, arms.played_in)
 
 
 @dataclass

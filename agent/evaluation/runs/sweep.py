@@ -237,8 +237,8 @@ def judged(players: Sequence[str]) -> list[str]:
     return [player for player in players if read_player(player)[1] is None]
 
 
-def plan_matrix(named: Sequence[str], flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ArmRun]:
-    """The runs of a partner matrix: each judged player alone, and once with each other player and itself. Raises
+def plan_matrix(named: Sequence[str], flags: Mapping[str, object]) -> Iterator[ArmRun]:
+    """The runs of a partner matrix: each judged player alone, and once beside each other one and itself. Raises
     ``ConfigurationError``.
     """
     players = matrix_players(named)
@@ -250,7 +250,7 @@ def plan_matrix(named: Sequence[str], flags: Mapping[str, object], folder: Path 
             if beside_partner(partner, player) not in arms:
                 arms[beside_partner(player, partner)] = {"players": [f"{player},{partner}"]}
     for number, (arm, values) in enumerate(arms.items()):
-        settings = configure({**flags, **values}, folder)
+        settings = configure({**flags, **values})
         if settings.repeat > 1 or settings.retry_lost:
             raise ConfigurationError("--matrix plays each pair once; leave out --repeat and --retry-lost.")
         yield ArmRun(arm, settings.seed or 0, f"{number:02d}-{slug(arm, LONGEST_NAME)}", settings)
