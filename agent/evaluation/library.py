@@ -18,9 +18,8 @@ from housequest.agent.evaluation.analysis.arms import read_arms
 from housequest.agent.evaluation.analysis.run import PriceList, Watcher
 from housequest.agent.evaluation.notebook import ReportFigures
 from housequest.agent.evaluation.parts import family_of, family_of_sweep
-from housequest.agent.evaluation.render.matrix import MatrixReport
 from housequest.agent.evaluation.render.report import EpisodesReport
-from housequest.agent.evaluation.render.series import ArmsReport, report_of
+from housequest.agent.evaluation.render.series import ArmsReport, MatrixReport, report_of
 from housequest.agent.evaluation.render.table import Report
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
@@ -237,6 +236,6 @@ def errors_of(report: Report) -> int:
         case ArmsReport():
             return sum(arm.summary.overall.errors for arm in report.arms)
         case EpisodesReport():
-            return sum(run.summary.overall.errors for run in report.parts)
+            return sum(run.summary.overall.errors for run in report.runs)
         case _:
             return 0

@@ -260,7 +260,7 @@ def report(
     if isinstance(figures, ArmsReport):
         terminal.write_pages(0, [(html, arms_page(figures))])
     elif isinstance(figures, EpisodesReport):
-        turns = [result.turns for run in figures.parts for result in run.results]
+        turns = [result.turns for run in figures.runs for result in run.results]
         terminal.write_pages(sum(turns) if len(turns) <= MOST_ON_ONE else 0, figures_pages(figures, html))
 
 

@@ -391,11 +391,6 @@ class RetriedRun(Run):
 
     attempts: tuple[Run, ...] = ()
 
-    @property
-    def parts(self) -> Sequence[Run]:
-        """The attempts."""
-        return self.attempts
-
     def episode(self, task: SelectedTask) -> Path:
         """The file of the last episode of ``task``."""
         return next(run for run in reversed(self.attempts) if _result(run, task.id)).episode(task)

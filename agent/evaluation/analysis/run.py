@@ -77,11 +77,6 @@ class Run:
         return self.folder.episode(task)
 
     @property
-    def parts(self) -> Sequence[Run]:
-        """The runs that it is put together of, each in a folder of its own: here itself."""
-        return (self,)
-
-    @property
     def seed(self) -> int:
         """Its seed."""
         return self.manifest.configuration.seed

@@ -35,7 +35,7 @@ def as_csv(report: TabledReport) -> str:
     assert isinstance(report, EpisodesReport), "reports with tables are of episodes or of arms"
     single = isinstance(report, RunReport)
     empty = PlayedTask(SelectedTask(number=0, id="", type=""))
-    every = ((run, played) for run in report.parts for played in run.summary.overall.played)
+    every = ((run, played) for run in report.runs for played in run.summary.overall.played)
     rows = [({} if single else {"run": run.name}) | _row(run.manifest, played) for run, played in every]
     return table.csv_text(rows, ({} if single else {"run": ""}) | _row(report.manifest, empty))
 

@@ -37,25 +37,20 @@ EXAMPLES = 2
 
 
 class EpisodesReport(TabledReport):
-    """One run or several as one: ``parts`` in their order, whose episodes ``every`` counts, under one ``card``. ``measured`` is
+    """One run or several as one: ``runs`` in their order, whose episodes ``every`` counts, under one ``card``. ``measured`` is
     what can stand beside published figures.
     """
 
-    def __init__(self, parts: Sequence[Run], every: Summary, card: Mapping[str, str], *measured: Measured) -> None:
-        self.parts = parts
-        self.manifest = parts[0].manifest
+    def __init__(self, runs: Sequence[Run], every: Summary, card: Mapping[str, str], *measured: Measured) -> None:
+        self.runs = runs
+        self.manifest = runs[0].manifest
         self.every = every
         self.card = card
         self.measured = measured
         self.heading = heading(self.manifest, card)
-        if len(parts) > 1:
-            seeds = ("seeds", ", ".join(str(run.seed) for run in parts))
+        if len(runs) > 1:
+            seeds = ("seeds", ", ".join(str(run.seed) for run in runs))
             self.heading = [*((name, value) for name, value in self.heading if name != "seed"), seeds]
-
-    @property
-    def runs(self) -> Sequence[Run]:
-        """All runs."""
-        return self.parts
 
     def data(self) -> dict[str, object]:
         return {"card": dict(self.card), **details(self.every), **({"by_role": roles} if (roles := self.by_role()) else {})}
@@ -78,7 +73,7 @@ class EpisodesReport(TabledReport):
 
     def behind(self) -> Iterator[str]:
         """Why tasks were not won, what errored, and what is left out; of several runs with the name of the run."""
-        runs = {id(result): run.name for run in self.parts for result in run.results} if len(self.parts) > 1 else {}
+        runs = {id(result): run.name for run in self.runs for result in run.results} if len(self.runs) > 1 else {}
 
         def of(result: Result) -> str:
             return f"{runs[id(result)]}, " if id(result) in runs else ""
@@ -130,7 +125,7 @@ class EpisodesReport(TabledReport):
             parted = f"{many(diverged, 'command')} ({table.percent(diverged / overall.enacted)}) diverged from the game"
             yield f"Enacted in a simulator: {overall.enacted} commands by {overall.low_level} low-level actions; {parted}."
         if prior_of(manifest.configuration) is not None and overall.finished:
-            yield ceiling_words(overall.ceiling, self.parts[0])
+            yield ceiling_words(overall.ceiling, self.runs[0])
         if overall.calls:
             yield f"{_call_words(overall)}; {overall.unreadable} unreadable replies."
             for role, used in self.by_role().items():
@@ -365,28 +360,23 @@ def _together_tables(summary: Summary) -> Iterator[Table]:
         return
     yield _shared_work(overall.results)
     samples = [(of, overall.of(of)) for of in TOGETHER]
-
-    def ends(of: EpisodeFigure, sample: Sample) -> str:
-        if of.share or sample.interval is None:
-            return table.percents(sample.interval)
-        return f"{sample.interval.low:.1f}-{sample.interval.high:.1f}"
-
-    rows = [
-        (of.label, table.percent(sample.mean) if of.share else table.number(sample.mean), ends(of, sample))
-        for of, sample in samples
-        if sample.mean is not None
-    ]
+    rows = [_mean_row(of, sample) for of, sample in samples if sample.mean is not None]
     if (par := _together(overall)["par"]) is not None:
         rows.append(("rounds at par, at most", f"{par:.1f}", ""))
     yield Table(("together", "an episode", "95 % interval"), tuple(rows))
 
 
+def _mean_row(figure: EpisodeFigure, sample: Sample) -> tuple[str, str, str]:
+    mean, ends = (table.percent, table.percents) if figure.share else (table.number, table.numbers)
+    return figure.label, mean(sample.mean), ends(sample.interval)
+
+
 def _means(summary: Summary) -> Section:
     overall = summary.overall
-    samples = [(figure.label, overall.of(figure)) for figure in summary.shares]
-    rows = [(name, table.percent(of.mean), table.percents(of.interval)) for name, of in samples if of.mean is not None]
-    if (interval := overall.commands.interval) is not None:
-        rows.append(("steps an episode", table.number(overall.commands.mean), f"{interval.low:.1f}-{interval.high:.1f}"))
+    samples = [(figure, overall.of(figure)) for figure in summary.shares]
+    rows = [_mean_row(figure, sample) for figure, sample in samples if sample.mean is not None]
+    if overall.commands.interval is not None:
+        rows.append(_mean_row(metrics.STEPS, overall.commands))
     return Table(("over all tasks", "mean", "95 % interval"), tuple(rows)) if rows else ()
 
 

@@ -1,7 +1,8 @@
-"""Reports of several runs: one arm with several seeds, lost tasks played again, and several arms beside each other.
+"""Reports of several runs: one arm with several seeds, lost tasks played again, several arms beside each other, and partners.
 
 Of repeats the figures are means with their intervals. Of retries, what the first attempt won is one figure, what was won in the
-end another. Of several arms each is a row, with its difference to one of them.
+end another. Of several arms each is a row, with its difference to one of them. In a matrix of partners, each cell is the gain
+of a player beside another.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from operator import attrgetter
+from typing import NamedTuple
 
-from housequest.agent.evaluation.analysis.arms import Arm, Difference, RetriedRun
+from housequest.agent.evaluation.analysis.arms import Arm, Difference, Gain, RetriedRun
 from housequest.agent.evaluation.analysis.metrics import COST, ROUNDS, EpisodeFigure, Figures, Measured
 from housequest.agent.evaluation.analysis.run import CALLED, Run, shared_card
 from housequest.agent.evaluation.analysis.statistics import Interval, deviation, holm
@@ -29,6 +31,7 @@ from housequest.agent.evaluation.render.report import (
     shares,
 )
 from housequest.agent.evaluation.render.table import Column, Report, Table, TabledReport, percent
+from housequest.agent.evaluation.runs.sweep import alone, beside_partner, judged
 from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.registry import info_of
@@ -57,11 +60,11 @@ class SeedsReport(EpisodesReport):
             of.key: mean and {"mean": mean.value, **table.plain_data(mean, "interval"), "over_tasks": table.ends(tasks.get(of))}
             for of, mean in self.arm.over_seeds().items()
         }
-        runs = [RunReport(run).data() for run in self.parts]
+        runs = [RunReport(run).data() for run in self.runs]
         return {
             "series": "repeats",
             **super().data(),
-            "seeds": [run.seed for run in self.parts],
+            "seeds": [run.seed for run in self.runs],
             "not_begun": self.arm.missing,
             "over_seeds": over or None,
             "spread": {
@@ -72,16 +75,16 @@ class SeedsReport(EpisodesReport):
             }
             if whole
             else None,
-            "runs": [{"name": run.name, "seed": run.seed, **figures} for run, figures in zip(self.parts, runs, strict=True)],
+            "runs": [{"name": run.name, "seed": run.seed, **figures} for run, figures in zip(self.runs, runs, strict=True)],
         }
 
     def tables(self) -> Iterator[Table]:
         """Each run, the types of task, and the means."""
-        columns = [*pick("tasks", "won", "err", "success"), *shares(self.parts[0].summary), *pick("steps")]
-        yield Table.of("seed", columns, [(str(run.seed), run.summary.overall) for run in self.parts])
+        columns = [*pick("tasks", "won", "err", "success"), *shares(self.runs[0].summary), *pick("steps")]
+        yield Table.of("seed", columns, [(str(run.seed), run.summary.overall) for run in self.runs])
         groups = [*self.every.by_type.items(), ("all", self.every.overall)]
         yield Table.of("episodes of all runs", pick("played", "won", "err", "success", "95 % interval"), groups)
-        if self.every.overall.unfinished or len(self.parts) < 2:
+        if self.every.overall.unfinished or len(self.runs) < 2:
             return
         tasks = self.arm.over_tasks()
         rows = tuple(
@@ -89,20 +92,20 @@ class SeedsReport(EpisodesReport):
             for of, mean in self.arm.over_seeds().items()
             if mean is not None and (of is not COST or mean.value)
         )
-        yield Table((f"over {len(self.parts)} seeds", "mean", "95 %, other tasks", "95 %, other seeds"), tuple(rows))
+        yield Table((f"over {len(self.runs)} seeds", "mean", "95 %, other tasks", "95 %, other seeds"), tuple(rows))
 
     def sentences(self) -> Iterator[str]:
         """Explain what the intervals cover, how far the runs lie apart, and what is no mean of them."""
         yield "In the interval of all plays a task counts once, however often it was played."
         if self.every.overall.unfinished:  # the runs differ in more than chance
             yield UNEQUAL
-        elif len(self.parts) > 1:
+        elif len(self.runs) > 1:
             yield (
                 "Other tasks: where the mean would lie over other tasks of this kind, a task counting once. Other seeds: over "
                 "other runs of the same tasks (Student's); - where the runs do not differ."
             )
             yield from self._spread()
-        yield from definitions(self.parts[0].summary)
+        yield from definitions(self.runs[0].summary)
         yield from self.notes()
 
     def _spread(self) -> Iterator[str]:
@@ -113,7 +116,7 @@ class SeedsReport(EpisodesReport):
         if passes := self.arm.pass_at():
             listed = ", ".join(f"pass@{k} {percent(share)}" for k, share in passes.items() if k in _PASSES or k == len(passes))
             yield f"{listed}: the share of tasks that at least one of k runs wins, estimated without bias."
-        yield f"Best of {len(self.parts)} runs: {percent(best)}. That is chosen by its result, and no mean."
+        yield f"Best of {len(self.runs)} runs: {percent(best)}. That is chosen by its result, and no mean."
 
 
 def _ends(figure: EpisodeFigure, interval: Interval | None) -> str:
@@ -143,8 +146,8 @@ class AttemptsReport(EpisodesReport):
             {"attempt": place, "tasks": of.episodes, **table.plain_data(of, "won", "errors", "unfinished"), "success": share}
             for place, (of, _, share) in enumerate(self._rows, 1)
         ]
-        first = RunReport(self.parts[0]).data()
-        return {"series": "attempts", "retries": len(self.parts) - 1, **super().data(), "after": after, "first": first}
+        first = RunReport(self.runs[0]).data()
+        return {"series": "attempts", "retries": len(self.runs) - 1, **super().data(), "after": after, "first": first}
 
     def tables(self) -> Iterator[Table]:
         """The attempts, and the types of task in the end."""
@@ -158,10 +161,10 @@ class AttemptsReport(EpisodesReport):
 
     def sentences(self) -> Iterator[str]:
         """Both figures, what keeps the next attempt waiting, and what all attempts used."""
-        first, last = self.parts[0].summary.overall, self.every.overall
+        first, last = self.runs[0].summary.overall, self.every.overall
         yield f"Success: {percent(first.success)} at the first attempt, 95 % interval {table.percents(first.interval)}."
         yield (
-            f"Retries: {percent(last.success)} after {many(len(self.parts), 'attempt')}. That is another measure: the agent "
+            f"Retries: {percent(last.success)} after {many(len(self.runs), 'attempt')}. That is another measure: the agent "
             "was told which tasks it had lost."
         )
         for place, (of, _, _) in enumerate(self._rows, 1):
@@ -215,6 +218,15 @@ _COLUMNS: tuple[Column[Arm], ...] = (
 )
 
 
+_AGAINST: tuple[Column[tuple[Difference, float]], ...] = (
+    Column("tasks", lambda each: each[0].tasks),
+    Column("success", lambda each: each[0].value, lambda value: f"{value * 100:+.1f} points"),
+    Column("95 % interval", lambda each: each[0].interval, table.points),
+    Column("p", lambda each: each[0].p, table.chance),
+    Column("Holm's p", lambda each: each[1], table.chance),
+)
+
+
 class ArmsReport(TabledReport):
     """``arms`` beside each other, and each against the one that is called ``baseline``, or has a run of that name, by default
     the first; rates lie in [0, 1]. Of lost tasks that were played again, the first attempt is the arm, as of the others.
@@ -241,8 +253,8 @@ class ArmsReport(TabledReport):
     @property
     def runs(self) -> list[Run]:
         """All runs of all arms; of retries, each attempt."""
-        played = [run for arm in self.arms for run in ([self.retried[arm.name]] if arm.name in self.retried else arm.runs)]
-        return [part for run in played for part in run.parts]
+        attempts = {name: run.attempts for name, run in self.retried.items()}
+        return [run for arm in self.arms for run in attempts.get(arm.name, arm.runs)]
 
     @cached_property
     def differences(self) -> dict[str, tuple[Difference, float]]:
@@ -291,36 +303,17 @@ class ArmsReport(TabledReport):
         """The arms, their success by type of task, and against the baseline."""
         lacking = {column.heading for column in _COLUMNS[-3:] if all(column.value(arm) is None for arm in self.begun)}
         columns = [column for column in _COLUMNS if column.heading not in lacking]
-        yield self._table("", columns)
+        rows = [(arm.name, arm if arm.runs else None) for arm in self.arms]
+        yield Table.of("", columns, rows, total=None)
         if len(self.types) > 1:
-            yield self._table("success", [self._of_type(kind) for kind in self.types])
+            yield Table.of("success", [self._of_type(kind) for kind in self.types], rows, total=None)
         if self.differences:
-            rows = tuple(
-                (
-                    name,
-                    str(each.tasks),
-                    f"{each.value * 100:+.1f} points",
-                    table.points(each.interval),
-                    table.chance(each.p),
-                    table.chance(p),
-                )
-                for name, (each, p) in self.differences.items()
-            )
-            yield Table(
-                (f"against {self.baseline.name}", "tasks", "success", "95 % interval", "p", "Holm's p"), rows, total=None
-            )
+            yield Table.of(f"against {self.baseline.name}", _AGAINST, self.differences.items(), total=None)
 
     def _of_type(self, kind: str) -> Column[Arm]:
         """The success at tasks of this type, in the short word that the world has for it."""
         word = info_of(self.baseline.runs[0].manifest.configuration.world).task_types.get(kind, kind)
         return Column(word, lambda arm: arm.summary.by_type.get(kind, Figures()).success, percent)
-
-    def _table(self, name: str, columns: Sequence[Column[Arm]]) -> Table:
-        rows = tuple(
-            (arm.name, *(column.cell(arm) for column in columns)) if arm.runs else (arm.name, *["-"] * len(columns))
-            for arm in self.arms
-        )
-        return Table((name, *(column.heading for column in columns)), rows, total=None)
 
     def sentences(self) -> Iterator[str]:
         """Notes for a reader of the tables."""
@@ -372,3 +365,82 @@ def arms_card(cards: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
         many_ways = f"differs in {len(arms)} ways; --json has each arm's card"
         lines.append((name, many_ways if len(arms) > _MOST_VALUES else f"differs: {listed}"))
     return lines
+
+
+class MatrixCell(NamedTuple):
+    """The gain of a ``player`` beside a ``partner`` over itself alone; None before a task is finished in both."""
+
+    player: str
+    partner: str
+    gain: Gain | None
+
+
+class MatrixReport(ArmsReport):
+    """Every player that is judged, beside each of ``players``: the gain of both over the player alone, on the same tasks."""
+
+    def __init__(self, players: Sequence[str], arms: Sequence[Arm]) -> None:
+        super().__init__(arms)
+        self.players = players
+        # Who plays is told by rows and columns; how all pairs talk and decide is one setting.
+        configs = (arm.runs[0].manifest.configuration for arm in arms if arm.runs)
+        company = next((config for config in configs if config.players), None)
+        told = {"talk": (company and company.talk) or "", "order": (company and company.order) or ""}
+        shown = [(name, told.get(name, value)) for name, value in self.heading if name not in ("agent", "model", "players")]
+        self.heading = [(name, value) for name, value in shown if value]
+        known = {arm.name: arm for arm in arms if arm.runs}
+        self.cells = [_cell(player, partner, known) for player in judged(players) for partner in players]
+        found = [(cell.gain.value, cell) for cell in self.cells if cell.gain is not None]
+        # The worst cell; None before any is played.
+        self.worst = min(found, key=lambda each: each[0])[1] if found else None
+
+    def data(self) -> dict[str, object]:
+        cells = [
+            {"player": cell.player, "partner": cell.partner, "gain": cell.gain and cell.gain.data()} for cell in self.cells
+        ]
+        worst = self.worst and {"player": self.worst.player, "partner": self.worst.partner}
+        return {"matrix": {"players": list(self.players), "worst": worst, "cells": cells}, **super().data()}
+
+    def sections(self) -> Iterator[table.Section]:
+        yield map(table.Strong, table.wrapped(self.headline))
+        yield from super().sections()
+
+    @property
+    def headline(self) -> str:
+        """The worst cell in words."""
+        worst = self.worst
+        if worst is None or worst.gain is None:
+            return "No pair has finished a task yet."
+        ends = worst.gain.interval
+        within = f", 95 % interval {ends.low:.2f} to {ends.high:.2f}" if ends is not None else ""
+        return f"Worst cell: {worst.player} with {worst.partner}, gain {worst.gain.value:.2f}{within}."
+
+    def tables(self) -> Iterator[Table]:
+        """The gains, and the arms."""
+        rows: dict[str, list[str]] = {}
+        for cell in self.cells:
+            rows.setdefault(cell.player, []).append("-" if cell.gain is None else f"{cell.gain.value:.2f}")
+        heads = [str(number) for number, _ in enumerate(self.players, 1)] if self._wide else self.players
+        yield Table(("gain of, beside", *heads), tuple((name, *cells) for name, cells in rows.items()), total=None)
+        yield from super().tables()
+
+    @property
+    def _wide(self) -> bool:
+        """True if the names of all partners do not fit on one line."""
+        return sum(len(player) + 2 for player in self.players) > table.WIDTH - max(map(len, judged(self.players)))
+
+    def sentences(self) -> Iterator[str]:
+        if self._wide:
+            yield f"Beside: {'; '.join(f'{number} {player}' for number, player in enumerate(self.players, 1))}."
+        yield (
+            "Gain: the rounds of the row's player alone over those of both, as a ratio of sums over the same tasks; one that "
+            "was not won counts all its rounds. docs/explanation/together.md says how partners play."
+        )
+        yield from super().sentences()
+
+
+def _cell(player: str, partner: str, known: dict[str, Arm]) -> MatrixCell:
+    pair = known.get(beside_partner(player, partner)) or known.get(beside_partner(partner, player))
+    single = known.get(alone(player))
+    if pair is None or single is None:
+        return MatrixCell(player, partner, None)
+    return MatrixCell(player, partner, Gain.of(single, pair))

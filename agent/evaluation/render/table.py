@@ -72,10 +72,12 @@ class Table:
         return self.head[0][:1].upper() + self.head[0][1:] or "All"
 
     @classmethod
-    def of(cls, name: str, columns: Sequence[Column[R]], rows: Iterable[tuple[str, R]]) -> Table:
-        """A row for each pair of a name and a value; ``name`` heads the column of names."""
-        cells = tuple((label, *(column.cell(row) for column in columns)) for label, row in rows)
-        return cls((name, *(column.heading for column in columns)), cells)
+    def of(
+        cls, name: str, columns: Sequence[Column[R]], rows: Iterable[tuple[str, R | None]], total: str | None = "all"
+    ) -> Table:
+        """A row for each pair of a name and a value, None of what has not begun; ``name`` heads the column of names."""
+        cells = ((label, *("-" if row is None else column.cell(row) for column in columns)) for label, row in rows)
+        return cls((name, *(column.heading for column in columns)), tuple(cells), total)
 
     def text(self) -> list[str]:
         """Lines of at most 80 columns, where the figures fit; a name for which no room is left stands above its row."""
@@ -215,6 +217,8 @@ points: Callable[[Interval | None], str] = _or_dash(lambda of: f"{of.low * 100:+
 """An interval of a difference of shares, in percentage points."""
 number: Callable[[float | None], str] = _or_dash(lambda value: f"{value:.1f}")
 """A number to one place."""
+numbers: Callable[[Interval | None], str] = _or_dash(lambda of: f"{of.low:.1f}-{of.high:.1f}")
+"""An interval of numbers."""
 known: Callable[[int | None], str] = _or_dash(str)
 """A count."""
 

@@ -137,8 +137,8 @@ def _told(rows: Sequence[Row], episodes: Episodes) -> dict[str, object]:
 
 def _values(figures: EpisodesReport) -> dict[str, Any]:
     """The values of the page of a run or a series that are about its figures."""
-    first, summary = figures.parts[0], figures.every
-    seeds = ", ".join(str(run.seed) for run in figures.parts)
+    first, summary = figures.runs[0], figures.every
+    seeds = ", ".join(str(run.seed) for run in figures.runs)
     if isinstance(figures, RunReport):
         overall, title, heading = summary.overall, f"{first.name}: {first.label}", page_heading(first)
         left = f", {overall.unfinished} not played yet" if overall.unfinished else ""
@@ -148,7 +148,7 @@ def _values(figures: EpisodesReport) -> dict[str, Any]:
             headline = f"None of {many(overall.episodes, 'task')} is played yet."
     else:
         who, what = first.label.rpartition(", seed")[0], "attempts" if isinstance(figures, AttemptsReport) else "runs"
-        title, heading = f"{len(figures.parts)} {what}: {who}, seeds {seeds}", figures.heading
+        title, heading = f"{len(figures.runs)} {what}: {who}, seeds {seeds}", figures.heading
         told = (f"{each.name}: {percent(each.success)}, 95 % interval {percents(each.interval)}" for each in figures.measured)
         overall = summary.overall
         left = f" {overall.unfinished} of {many(overall.episodes, 'play')} are left." if overall.unfinished else ""
@@ -160,10 +160,9 @@ def _values(figures: EpisodesReport) -> dict[str, Any]:
         "configuration": [
             (name, seeds if name == "configuration.seed" else value) for name, value in manifest_settings(figures.manifest)
         ],
-        "plays": "Every selected task" if len(figures.parts) == 1 else "Every play of every selected task",
-        "sentences": [*figures.sentences()],
+        "plays": "Every selected task" if len(figures.runs) == 1 else "Every play of every selected task",
         "caption": _caption(figures),
-        "tables": list(figures.tables()),
+        "report": figures,
         "charts": _run_charts(summary),
         "assisted": summary.assisted,
     }
@@ -171,9 +170,9 @@ def _values(figures: EpisodesReport) -> dict[str, Any]:
 
 def _caption(figures: EpisodesReport) -> str:
     """Explain the counts of the figures by type, and their intervals."""
-    if len(figures.parts) < 2 or isinstance(figures, AttemptsReport):
+    if len(figures.runs) < 2 or isinstance(figures, AttemptsReport):
         return "Errors count as not won; the interval is Wilson's."
-    return f"Of {len(figures.parts)} runs. Errors count as not won; in the interval of all plays, a task counts once."
+    return f"Of {len(figures.runs)} runs. Errors count as not won; in the interval of all plays, a task counts once."
 
 
 def arms_page(report: ArmsReport) -> bytes:
@@ -212,14 +211,7 @@ def episode_page(record: Path) -> bytes:
 
 def tabled_page(report: TabledReport, title: str, charts: Sequence[tuple[Markup, str]]) -> bytes:
     """The page of a report: its tables, its sentences, and ``charts`` with their captions."""
-    return _page(
-        "arms.html",
-        title=title,
-        heading=report.heading,
-        tables=list(report.tables()),
-        sentences=list(report.sentences()),
-        charts=charts,
-    )
+    return _page("arms.html", title=title, report=report, charts=charts)
 
 
 def _success_chart(title: str, groups: Sequence[tuple[str, Figures]]) -> Markup:
@@ -235,7 +227,7 @@ def _success_chart(title: str, groups: Sequence[tuple[str, Figures]]) -> Markup:
 
 def _plays(figures: EpisodesReport) -> list[_Play]:
     plays: list[_Play] = []
-    for run in figures.parts:
+    for run in figures.runs:
         before = "" if isinstance(figures, RunReport) else f"{run.name}, "
         results = {result.task: result for result in run.results}
         tasks = run.manifest.tasks

@@ -13,7 +13,7 @@ from housequest.agent.episodes.events import Event, Said, Stepped, TurnSpent, br
 from housequest.agent.episodes.record import part_of, read_episode
 from housequest.agent.episodes.together import RESTING
 from housequest.agent.evaluation.library import evaluate, read_report
-from housequest.agent.evaluation.render.matrix import MatrixReport
+from housequest.agent.evaluation.render.series import MatrixReport
 from housequest.agent.evaluation.render.table import WIDTH
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder

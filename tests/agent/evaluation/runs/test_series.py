@@ -329,7 +329,7 @@ def test_repeats_that_do_not_differ_have_the_interval_of_one_run(tmp_path: Path)
     assert success["interval"] is None
     assert success["over_tasks"] == pytest.approx([three.low, three.high])
     assert report.every.overall.interval == three
-    assert report.parts[0].summary.overall.interval == one
+    assert report.runs[0].summary.overall.interval == one
     assert three.low < one.low < one.high < three.high
     assert "success 70.0 % 34.8 % to 93.3 % -" in " ".join(report.text().split())
 
