@@ -204,15 +204,15 @@ class Difference(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """The gain by company over ``tasks`` of which one player alone took ``alone`` rounds and several took ``together``, in the
-    mean. A task that was not won counts all the turns that it had. `docs/explanation/together.md` has the measures' sources.
+    """The gain by company over ``tasks``, in which on average one player took ``alone`` rounds and several took ``together``.
+    A lost task counts all its turns. `docs/explanation/together.md` has the measures with their sources.
 
     Args:
-        value: The rounds of one over those of several, as a ratio of sums, with its 95 % ``interval`` over tasks; that is None
-            where the tasks do not differ.
+        value: The rounds of one over those of several, as a ratio of sums, with its 95 % ``interval`` over tasks
+            (None if they do not differ).
         slower: The tasks in which several took more rounds than one.
         improvement: CoELA's efficiency improvement, the mean of 1 - L_multi/L_single.
-        par: The gain that players reach who know everything, at least; None where that is not known of all tasks.
+        par: The least gain of players who know everything; None unless it is known for all tasks.
     """
 
     tasks: int
@@ -226,7 +226,7 @@ class Gain(NamedTuple):
 
     @property
     def efficiency(self) -> float | None:
-        """The co-operation efficiency: the share of par's gain that is reached; None where par is not known or is no gain."""
+        """The co-operation efficiency: the share of par's gain that they reach; None if par is not known or is no gain."""
         return None if self.par is None or self.par <= 1 else (self.value - 1) / (self.par - 1)
 
     @classmethod

@@ -23,7 +23,7 @@ from housequest.worlds.shared import WAIT
 
 
 class SharedWork(Frozen):
-    """A player's part in what several do in one house.
+    """A player's share of the work in one house.
 
     Args:
         looked: Places that it looked into for the first time.

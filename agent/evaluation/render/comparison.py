@@ -134,7 +134,7 @@ class Comparison(Report):
 
     @cached_property
     def gain(self) -> Gain | None:
-        """The gain by company, if one side is a player alone and the other several; else None."""
+        """The gain by company, if one side has one player and the other several; else None."""
         alone, several = sorted(self.arms, key=lambda arm: bool(arm.company))
         return Gain.of(alone, several) if several.company and not alone.company else None
 

@@ -198,7 +198,7 @@ def _ceiling(arm: Arm) -> float | None:
 
 
 def _rounds(arm: Arm) -> float | None:
-    """The rounds of an episode, where several play in one house."""
+    """The rounds of an episode, if several play."""
     return arm.summary.overall.of(ROUNDS).mean if arm.company else None
 
 
@@ -368,7 +368,7 @@ def arms_card(cards: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
 
 
 class MatrixCell(NamedTuple):
-    """The gain of a ``player`` beside a ``partner`` over itself alone; None before a task is finished in both."""
+    """The gain of a ``player`` with a ``partner`` over itself alone; None until both have finished a task."""
 
     player: str
     partner: str
@@ -376,12 +376,12 @@ class MatrixCell(NamedTuple):
 
 
 class MatrixReport(ArmsReport):
-    """Every player that is judged, beside each of ``players``: the gain of both over the player alone, on the same tasks."""
+    """Each judged player with each of ``players``: their gain over the player alone, on the same tasks."""
 
     def __init__(self, players: Sequence[str], arms: Sequence[Arm]) -> None:
         super().__init__(arms)
         self.players = players
-        # Who plays is told by rows and columns; how all pairs talk and decide is one setting.
+        # Rows and columns name the players; all pairs share talk and order.
         configs = (arm.runs[0].manifest.configuration for arm in arms if arm.runs)
         company = next((config for config in configs if config.players), None)
         told = {"talk": (company and company.talk) or "", "order": (company and company.order) or ""}
@@ -432,8 +432,8 @@ class MatrixReport(ArmsReport):
         if self._wide:
             yield f"Beside: {'; '.join(f'{number} {player}' for number, player in enumerate(self.players, 1))}."
         yield (
-            "Gain: the rounds of the row's player alone over those of both, as a ratio of sums over the same tasks; one that "
-            "was not won counts all its rounds. docs/explanation/together.md says how partners play."
+            "Gain: the rounds of the row's player alone over those of both, as a ratio of sums over the same tasks; a lost "
+            "task counts all its rounds. docs/explanation/together.md says how partners play."
         )
         yield from super().sentences()
 

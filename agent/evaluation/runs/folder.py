@@ -288,8 +288,8 @@ class Use(Frozen):
 
 
 class TurnsOfOne(Use):
-    """The turns of one player in an episode of several: ``done`` of its commands were accepted and more than waiting; ``idle``
-    turns passed without; ``messages`` of so many ``characters`` went to the others.
+    """One player's turns in an episode of several: ``done`` commands were accepted and did more than wait; ``idle`` turns
+    passed without one; ``messages`` of so many ``characters`` went to the others.
     """
 
     turns: Number = 0
@@ -302,7 +302,7 @@ class TurnsOfOne(Use):
 
 
 class PlayerShare(SharedWork, TurnsOfOne):
-    """The part of one player in an episode of several."""
+    """One player's share of an episode of several."""
 
     @classmethod
     def of(cls, own: Sequence[Body], beside: SharedWork) -> PlayerShare:

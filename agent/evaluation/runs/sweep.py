@@ -238,7 +238,7 @@ def judged(players: Sequence[str]) -> list[str]:
 
 
 def plan_matrix(named: Sequence[str], flags: Mapping[str, object]) -> Iterator[ArmRun]:
-    """The runs of a partner matrix: each judged player alone, and once beside each other one and itself. Raises
+    """The runs of a partner matrix: each judged player alone, and once with each other player and itself. Raises
     ``ConfigurationError``.
     """
     players = matrix_players(named)
