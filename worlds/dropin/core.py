@@ -169,9 +169,10 @@ class TextworldWrapper:
         self._wrapped_env = env
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or (within := self.__dict__.get("_wrapped_env")) is None:
+        # Looking into ``__dict__`` would make one, and so slow down every step of thousands of games.
+        if name == "_wrapped_env" or name.startswith("__") or self._wrapped_env is None:
             raise AttributeError(f"{type(self).__name__} has no {name}")
-        return getattr(within, name)
+        return getattr(self._wrapped_env, name)
 
     @property
     def display_command_during_render(self) -> bool:
@@ -241,15 +242,20 @@ class Filter(TextworldWrapper):
 
 def _innermost(env: Any) -> Any:
     """The first environment in ``env`` that does more than pass steps on."""
-    while getattr(env.__class__, "step", None) is TextworldWrapper.step and "step" not in vars(env):
+    while steps_by(env, TextworldWrapper.step):
         env = env._wrapped_env
     return env
+
+
+def steps_by(env: Any, step: Callable[..., Any]) -> bool:
+    """True if ``env`` steps by this method, which neither a subclass nor anybody's assignment replaced."""
+    return getattr(getattr(env, "step", None), "__func__", None) is step
 
 
 def _answering(env: Any, asked: Sequence[str]) -> Callable[[str], Answer] | None:
     """The step of ``env`` without a state; None for other people's environments, and if ``step`` was replaced."""
     own = getattr(env.__class__, "answering", None)
-    return None if own is None or "step" in vars(env) else own(env, asked)
+    return None if own is None else own(env, asked)
 
 
 class Limit(TextworldWrapper):
@@ -271,7 +277,7 @@ class Limit(TextworldWrapper):
     def answering(self, asked: Sequence[str]) -> Callable[[str], Answer] | None:
         """The same step without a state, if the environment within has one."""
         within = _answering(_innermost(self._wrapped_env), asked)
-        if within is None or type(self).step is not Limit.step:
+        if within is None or not steps_by(self, Limit.step):
             return None
         self._within = within
         return self._answered

@@ -126,7 +126,7 @@ class PddlEnv(core.Environment):
         """A step that makes no state until somebody looks at it; None if more is ``asked`` than is usual."""
         usual = {"won", "admissible_commands", "extra.gamefile"}.issuperset(asked)
         self._asked: dict[str, Any] = dict.fromkeys(asked)
-        return self._answered if usual and type(self).step is PddlEnv.step else None
+        return self._answered if usual and core.steps_by(self, PddlEnv.step) else None
 
     def _answered(self, command: str) -> core.Answer:
         play = self._play
@@ -315,24 +315,20 @@ class SyncBatchEnv(core.Environment):
             texts, infos = zip(*(env.reset() for env in self.envs), strict=True)
             return texts, _by_key(infos)
 
-    def step(self, actions: object) -> tuple[tuple[str, ...], tuple[float, ...], tuple[bool, ...], Infos]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def step(self, actions: Sequence[Any]) -> tuple[tuple[str, ...], tuple[float, ...], tuple[bool, ...], Infos]:  # pyright: ignore[reportIncompatibleMethodOverride]
         if not self.last:
             raise OrderError("These games are not being played; call reset() first.")
-        given = cast("Sequence[Any]", actions) if isinstance(actions, (list, tuple)) else ()
-        if len(given) != self.batch_size:
-            told = shown(cast("object", actions))
-            raise core.CommandError(f"Give a list of {self.batch_size} commands, one for each game, not {told}.")
+        if not isinstance(actions, (list, tuple)) or len(actions) != self.batch_size:
+            raise core.CommandError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(actions)}.")
         with UncollectedStep():
-            answers = [
-                env.step(action) if last is None or not last[2] else self._over(env, last)
-                for env, last, action in zip(self.envs, self.last, given, strict=True)
-            ]
-            self.last = answers
-            texts, scores, dones, infos = zip(*answers, strict=True)
+            self.last = list(map(self._answer, self.envs, self.last, actions))
+            texts, scores, dones, infos = zip(*self.last, strict=True)
             return texts, scores, dones, _by_key(infos)
 
-    def _over(self, env: Any, last: core.Answer) -> core.Answer:
-        """The answer of a game that is over."""
+    def _answer(self, env: Any, last: core.Answer | None, action: Any) -> core.Answer:
+        """The answer of one game, after its ``last`` one."""
+        if last is None or not last[2]:
+            return env.step(action)
         if not self.auto_reset:
             return last
         text, infos = env.reset()
@@ -493,10 +489,12 @@ def _slot(infos: core.EnvInfos, limit: int, wrappers: Sequence[Callable[[Any], A
 
 
 def _by_key(infos: Sequence[dict[str, Any]]) -> Infos:
-    keys: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for one in infos:
-        keys |= one
-    return {key: [one.get(key) for one in infos] for key in keys}
+        found |= one
+    for key in found:
+        found[key] = [one.get(key) for one in infos]
+    return found
 
 
 def shuffled_cycle(iterable: Iterable[Any], rng: Any, nb_loops: int = -1) -> Iterator[Any]:

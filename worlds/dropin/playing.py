@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import warnings
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Mapping
 from copy import copy
 
@@ -53,8 +53,7 @@ class Place:
         self._kept = 0
         self.join(players)
         self._always = sorted(game.always)
-        named = enumerate(map(game.always.__getitem__, self._always))
-        self._going = {action.receptacle: index for index, action in named if action.verb == "go"}
+        self._going = {action.receptacle: command for command, action in game.always.items() if action.verb == "go"}
         self.opening = opening(game)
         self.won = won(game, game.start)
         self._known: dict[object, Situation] = {}
@@ -69,17 +68,18 @@ class Place:
         here = game.receptacles_at[place]
         lying = state.lying[place] if held in game.knives else None
         contents, opened = state.contents, state.opened
-        key = (place, held, lying, *map(contents.__getitem__, here), *map(opened.__contains__, here))
+        seen: list[object] = [place, held, lying]
+        for one in here:
+            seen += contents[one], one in opened
+        key = tuple(seen)
         found = self._known.get(key)
         if found is None:
-            # Thousands of games lie far apart in memory, so compare as few texts as possible.
             possible, listed = at_hand(game, state), self._always.copy()
-            gone = sorted([self._going[one] for one in here], reverse=True)
-            left = tuple([self._always[index] for index in gone])
-            for index in gone:
-                del listed[index]
-            for command in possible:
-                insort(listed, command)
+            left = tuple([self._going[one] for one in here])
+            for command in left:
+                del listed[bisect_left(listed, command)]
+            listed += possible
+            listed.sort()
             found = possible, left, tuple(listed)
             if len(self._known) == self._kept:
                 del self._known[next(iter(self._known))]
