@@ -234,13 +234,18 @@ def body() -> RobotBody:
     return RobotBody(AgentParts("opex", make_world("alfred"), CameraSettings()))
 
 
-def begun(body: RobotBody, skill: Skill, cut: Sequence[str] = (), held: str | None = None) -> Skill | str | None:
-    env = make_world("alfred").open(make_world("alfred").task("example:1"))
+def first_sight(body: RobotBody, task: str = "example:1") -> RobotState:
+    """The state after a task's first picture."""
+    env = make_world("alfred").open(make_world("alfred").task(task))
     env.reset()
     assert isinstance(env, Pictured)
     turn = Turn(1, 9, frame=env.frame((150, 150)), pose=env.pose())
-    state = asyncio.run(body.attend(body.begin(Observation(""), ""), turn))
-    seen = replace(state.knowledge, sliced=tuple((kind, env.pose()) for kind in cut), held=held)
+    return asyncio.run(body.attend(body.begin(Observation(""), ""), turn))
+
+
+def begun(body: RobotBody, skill: Skill, cut: Sequence[str] = (), held: str | None = None) -> Skill | str | None:
+    state = first_sight(body)
+    seen = replace(state.knowledge, sliced=tuple((kind, state.knowledge.pose) for kind in cut), held=held)
     started = body.start(replace(state, seen=seen), skill)
     return started.problem or started.skill
 
@@ -278,13 +283,19 @@ def test_what_is_put_down_without_a_place_is_put_where_such_things_are_put(body:
     assert anywhere.receptacle is not None and accepts(anywhere.receptacle, "butterknife")
 
 
+@pytest.mark.parametrize(
+    ("task", "room"),
+    [("example:2", "room of a kind that is not known yet"), ("example:3", "bedroom"), ("generated:80048", "kitchen")],
+)
+def test_the_kind_of_room_is_told_if_the_first_picture_leaves_no_doubt(body: RobotBody, task: str, room: str) -> None:
+    """In example:2 it shows a basin, a countertop and cabinets, which kitchens have, too."""
+    assert body.told(first_sight(body, task)).room == room
+
+
 def acted(body: RobotBody, primitive: Literal["put", "open"], answer: Observation) -> tuple[RobotState, Outcome]:
     """The state after the robot's own action got this answer, and what comes next of its skill."""
-    env = make_world("alfred").open(make_world("alfred").task("example:1"))
-    env.reset()
-    assert isinstance(env, Pictured)
-    frame, pose = env.frame((150, 150)), env.pose()
-    state = asyncio.run(body.attend(body.begin(Observation(""), ""), Turn(1, 9, frame=frame, pose=pose)))
+    state = first_sight(body)
+    frame, pose = state.frame, state.knowledge.pose
     state = body.start(replace(state, seen=replace(state.knowledge, held="mug")), Skill("put", "mug", "drawer"))
     steps = (PolicyStep(primitive, "drawer"), *state.knowledge.steps[-1:])
     action = LowLevelAction(ACTIONS[primitive], spot=Spot("drawer", pose.x, pose.z, 0.8))

@@ -172,6 +172,20 @@ def test_whatever_can_be_named_was_told_of() -> None:
     assert "walk to cupcake 1" in game.admissible_commands()
 
 
+def test_a_room_is_told_by_its_furniture_whatever_lies_on_and_in_that() -> None:
+    graph = make_apartment(3).graph
+    game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), graph, PLATES)
+    game.reset()
+    names = graph.apartment.names
+    placed = [id for id in names if not graph.node(id).room]
+    lying = {id for id in placed if any(not graph.node(one).room for one in graph.parents(id))}
+    assert len(lying) > 20
+    for room in graph.apartment.rooms:
+        _, _, text = game.step(f"walk to {names[room]}").observation.text.partition("You are in")
+        there = {names[id] for id in placed if graph.room_of(id) == room and id not in lying}
+        assert {*re.findall(r"[a-z]+ \d+", text)} == {names[room], *there}
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(20))
 def test_each_thing_is_told_once_in_an_answer_and_whatever_can_be_named_was_told_of_somewhere(seed: int) -> None:
