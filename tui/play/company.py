@@ -54,7 +54,7 @@ class SharedPar(NamedTuple):
     def words(self) -> str:
         """Both in a sentence; "" if neither is known."""
         alone = "" if self.alone is None else f"alone it takes {self.alone}"
-        twos = "" if self.twos is None else f"by twos {self.twos}"
+        twos = "" if self.twos is None else f"together {self.twos}"
         known = ", ".join(filter(None, (alone, twos)))
         return f"Knowing the house, {known}." if known else ""
 

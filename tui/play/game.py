@@ -38,7 +38,7 @@ __all__ = ["HUMAN"]
 SEARCHED = 10_000  # tasks of a split among which `next_game` looks for one of the same type
 EXPERT = "expert"
 FORGET = "never mind"  # takes back an agent's hints
-_DAILY = "000000"  # in the name of a record in place of the time, which is another in another window
+_DAILY = "000000"  # in place of the time in a record's name, since two windows differ in the time
 _MARKS = 25  # in a line of the day's result
 
 
@@ -245,14 +245,14 @@ def timing_file(record: Path) -> Path:
 
 
 def daily_game(day: date) -> ChosenGame:
-    """The game of this day, whatever is configured: for a person alone, and on Sundays for one beside an agent."""
+    """The game of this day, regardless of the config: for a person alone, and on Sundays beside an agent."""
     settings = Settings(agent=_daily_agent(day))
     world = make_world(settings.world, engine=settings.engine)
     return ChosenGame(world, world.task(_reference(day)), _daily_agent(day), settings, beside=_is_sunday(day))
 
 
 def daily_par(day: date) -> int | None:
-    """The fewest turns in which the house of this day can be done; None if that is not known."""
+    """Par for the house of this day; None if not known."""
     game = daily_game(day)
     return par_of(game.world, game.task, 1 + game.beside)
 
@@ -342,7 +342,7 @@ def daily_result(day: date, tried: DailyTry) -> tuple[list[str], list[str]]:
         if (earlier := first_try(before)) is None:
             break
         days.append((before, earlier))
-    best = f" (it can be done in {par}{' by twos' if _is_sunday(day) else ''})" if par is not None else ""
+    best = f" (it can be done in {par}{' together' if _is_sunday(day) else ''})" if par is not None else ""
     lines = [
         f"housequest daily {day:%Y-%m-%d}",
         task.goal,

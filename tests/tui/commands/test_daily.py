@@ -82,7 +82,7 @@ def test_on_sundays_there_are_chores_for_two(call: Run) -> None:
     assert tried.me == "Ann"
     (_, goal, result, *marks), faults = daily_result(day, tried)
     assert (goal, faults) == (game.task.goal, [])
-    assert result == f"won in {len(commands)} turns (it can be done in {daily_par(day)} by twos)"
+    assert result == f"won in {len(commands)} turns (it can be done in {daily_par(day)} together)"
     assert len("".join(marks)) == len(commands)
     assert story_lines(day, tried)[-1] == (
         f"Won in {len(commands)} turns beside an agent; two who know the house need {daily_par(day)}."

@@ -66,7 +66,7 @@ def test_a_chore_is_played_in_plain_text_by_a_real_process(task: str, how: str) 
     text = re.sub(r"\s+", " ", done.stdout)
     assert f"{how} {ended.turns} rounds" in text
     assert re.search(r"You: 0 goals, 1 command, \d+ idle, 2 messages\. Bob \(expert\): [1-9] goals?,", text)
-    assert re.search(r"Knowing the house, alone it takes \d+, by twos \d+\.", text)
+    assert re.search(r"Knowing the house, alone it takes \d+, together \d+\.", text)
     assert 'You say: "I take the book"' in text
     said = [event.body.text for event in told if isinstance(event.body, Said) and event.player == "Ann"]
     assert said == ["I take the book", "go on"]
