@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -58,9 +59,9 @@ class LlamaModel(Model):
         self._process: WorkerProcess | None = None
         self._starts = STARTS
         self._header: Header | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
+        self._starting = threading.Lock()
         self._slots = asyncio.Semaphore(options.slots)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def capabilities(self) -> Capabilities:
         # Batches and caches change the order in which floats are added, and so the replies.
@@ -74,14 +75,13 @@ class LlamaModel(Model):
         """Read the chat template from the file for "forms". Raises ``ConfigurationError`` for another file."""
         if part == "completions":
             return await self.capabilities()
-        chats = (await self._read_header()).template is not None or self._options.template is not None
+        header = self._header or await asyncio.to_thread(self._read_header)
+        chats = header.template is not None or self._options.template is not None
         return replace(await self.capabilities(), chats=chats)
 
-    async def _read_header(self) -> Header:
-        self._bind_loop()
-        async with self._reading:
-            self._header = self._header or await asyncio.to_thread(read_header, self._path)
-            return self._header
+    def _read_header(self) -> Header:
+        self._header = self._header or read_header(self._path)
+        return self._header
 
     @property
     def pid(self) -> int | None:
@@ -90,7 +90,7 @@ class LlamaModel(Model):
 
     async def runtime(self) -> str:
         """Load the model if needed; return the runtime and its device. Raises ``ModelError`` or ``ConfigurationError``."""
-        process = await self._running()
+        process = await asyncio.to_thread(self._running)
         try:
             return str(await asyncio.wrap_future(process.ready()))
         except (Refused, WorkerError) as error:
@@ -130,9 +130,11 @@ class LlamaModel(Model):
     async def _ask(self, messages: Sequence[Message], asked: Mapping[str, object]) -> Any:
         whole = json.dumps({**asked, "messages": [asdict(message) for message in messages]}, ensure_ascii=False)
         watch = self._watch or unwatched
-        self._bind_loop()
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            # A semaphore belongs to the loop that first waited for it; the process does not.
+            self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
         async with self._slots:
-            process = await self._running()
+            process = await asyncio.to_thread(self._running)
             if not (asked.get("raw") or (await self.probe("forms")).chats):
                 raise ConfigurationError(
                     f"{self.name} has no chat template, so its prompts cannot be written. Name one after the "
@@ -152,31 +154,23 @@ class LlamaModel(Model):
             finally:
                 watch(ReplyProgress())
 
-    def _bind_loop(self) -> None:
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            # Locks belong to the loop that first waited for them; the process does not.
-            self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
-            self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
-
-    async def _running(self) -> WorkerProcess:
-        self._bind_loop()
-        async with self._starting:
-            if self._process is None or not self._process.alive:
-                if self._starts == 0:
-                    way_out = "Try a smaller model or context, or another runtime."
-                    raise self._failure(f"has died {STARTS} times", way_out, fatal=True)
-                header = await self._read_header()
-                lora = None if self._options.lora is None else given_path(self._options.lora)
-                if lora is not None:
-                    await asyncio.to_thread(check_adapter, lora, header)
-                self._starts -= 1
-                context = self._options.context or min(header.context or CONTEXT, CONTEXT)
-                named = self._options.template
-                template = named if named in (None, "chatml") else str(given_path(named))
-                options = asdict(self._options) | {"lora": lora and str(lora), "template": template}
-                wanted = {"path": str(self._path), "context": context, "options": options}
-                self._process = await asyncio.to_thread(WorkerProcess, WORKER, wanted)
+    def _running(self) -> WorkerProcess:
+        """The process, which is started if need be: call this in a thread."""
+        with self._starting:
+            if self._process is not None and self._process.alive:
+                return self._process
+            if self._starts == 0:
+                way_out = "Try a smaller model or context, or another runtime."
+                raise self._failure(f"has died {STARTS} times", way_out, fatal=True)
+            header = self._read_header()
+            lora, template = self._options.lora and given_path(self._options.lora), self._options.template
+            if lora:
+                check_adapter(lora, header)
+            self._starts -= 1
+            context = self._options.context or min(header.context or CONTEXT, CONTEXT)
+            template = template if template in (None, "chatml") else str(given_path(template))
+            options = asdict(self._options) | {"lora": lora and str(lora), "template": template}
+            self._process = WorkerProcess(WORKER, {"path": str(self._path), "context": context, "options": options})
             return self._process
 
     def _error(self, error: Refused | WorkerError) -> ModelError:

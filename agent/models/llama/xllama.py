@@ -11,6 +11,7 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, cast
 
@@ -19,7 +20,8 @@ import httpx2
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_prompt, grammar_for, load_template, too_long
-from housequest.agent.models.openai.protocol import StreamedReply, at, chat, read_completion
+from housequest.agent.models.openai.dialect import Dialect
+from housequest.agent.models.openai.protocol import STREAMED, StreamedReply, at, chat, extra_parameters, read_completion
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.worlds.workers import Refused
 
@@ -113,24 +115,16 @@ class Xllama:
 
 def _body(call: Request) -> dict[str, object]:
     """The request for llama.cpp's server; streamed, so that it can be cancelled between two tokens."""
-    body: dict[str, object] = {
-        **({"prompt": call.text} if call.raw else {"messages": chat(call.messages)}),
-        "max_tokens": call.max_tokens,
-        "temperature": call.temperature,
-        "stop": list(call.stop) or None,
-        "seed": call.seed,
-        "logprobs": True if call.top_logprobs else None,
-        "top_logprobs": call.top_logprobs or None,
+    wanted = {
+        **extra_parameters(replace(call, choices=None, grammar=None, schema=None)),
         "grammar": grammar_for(call),
         "json_schema": call.schema,
-        "logit_bias": [[token, bias] for token, bias in (call.bias or {}).items()] or None,
-        "stream": True,
-        "stream_options": {"include_usage": True},
+        **STREAMED,
         "return_progress": True,
         # Thinking stays in the reply; roles know its marks.
         "reasoning_format": "none",
     }
-    return {key: value for key, value in body.items() if value is not None}
+    return Dialect().body("", call, wanted)
 
 
 def _read(whole: bytes | None) -> Completion:

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from housequest.agent.models.base import printable_line
@@ -229,8 +228,9 @@ class Clients:
 
     def __init__(self, server: Server) -> None:
         import httpx2
+        import openai
 
-        self._server = server
+        self._server, self._sdk = server, openai.AsyncOpenAI
         self._tls = httpx2.create_ssl_context()  # shared, since it takes tens of milliseconds
         self._calls: dict[AsyncOpenAI, int] = {}
 
@@ -250,7 +250,6 @@ class Clients:
     def _another(self) -> AsyncOpenAI:
         """Make a client without redirects, retries and cookies; at `MOST_POOLS`, return the least busy one."""
         import httpx2
-        import openai
 
         if len(self) >= MOST_POOLS:
             return min(self._calls, key=lambda one: self._calls[one])
@@ -278,7 +277,7 @@ class Clients:
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             event_hooks={"request": [sent_by_us], "response": [_bound]},
         )
-        client = openai.AsyncOpenAI(
+        client = self._sdk(
             api_key=key,
             **dict.fromkeys(("admin_api_key", "organization", "project", "webhook_secret"), ""),
             base_url=server.endpoint.url,
@@ -314,8 +313,7 @@ class Server:
 
     async def clients(self) -> Clients:
         """Make clients for this event loop; the caller closes them."""
-        # In a thread, so that a screen stays responsive.
-        await asyncio.to_thread(import_module, "openai")
+        # In a thread, since the SDK is imported: a screen stays responsive.
         return await asyncio.to_thread(Clients, self)
 
     async def ask(

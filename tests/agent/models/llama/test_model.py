@@ -330,7 +330,7 @@ def test_a_fault_reaches_all_who_wait_and_the_next_call_is_answered(tiny: Path, 
         other = asyncio.create_task(model.complete(Request(HELLO, max_tokens=15_000, bias={token_of("A"): 100.0})))
         await asyncio.sleep(0)
         # Nobody checks what only a fault of our own could ask for; what decodes meets it in a thread of its own.
-        with pytest.raises(ModelError, match=r"TypeError: .*'str'|type must be number") as caught:
+        with pytest.raises(ModelError, match=r"TypeError: .*str") as caught:
             await model.complete(Request(HELLO, max_tokens=cast(Any, "many")))
         assert caught.value.boundary == "model"
         assert not caught.value.fatal
