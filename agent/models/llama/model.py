@@ -59,7 +59,7 @@ class LlamaModel(Model):
         self._process: WorkerProcess | None = None
         self._starts = STARTS
         self._header: Header | None = None
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()
         self._slots = asyncio.Semaphore(options.slots)
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -80,8 +80,9 @@ class LlamaModel(Model):
         return replace(await self.capabilities(), chats=chats)
 
     def _read_header(self) -> Header:
-        self._header = self._header or read_header(self._path)
-        return self._header
+        with self._starting:
+            self._header = self._header or read_header(self._path)
+            return self._header
 
     @property
     def pid(self) -> int | None:

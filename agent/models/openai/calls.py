@@ -70,7 +70,7 @@ class EndpointCalls:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._clients: asyncio.Future[Clients] | None = None
         self.probing: asyncio.Lock
-        self.limiter: Limiter
+        self.limiter = self._new_limiter()
         """Limits the calls in flight after a 429. Like the lock and the clients, it belongs to one event loop."""
 
     async def request(self, request: Request, more: Mapping[str, Any]) -> Completion:
@@ -261,10 +261,13 @@ class EndpointCalls:
         if self._loop is not loop:
             # A caller may use asyncio.run for each episode.
             self._loop, self._clients, self.probing = loop, None, asyncio.Lock()
-            self.limiter = self.options.limiter or RateLimiter(self.server.keys.max_connections(self.server.endpoint))
+            self.limiter = self._new_limiter()
         self._clients = self._clients or asyncio.ensure_future(self.server.clients())
         # All who wait share one opening, which outlives those that are cancelled.
         return await asyncio.shield(self._clients)
+
+    def _new_limiter(self) -> Limiter:
+        return self.options.limiter or RateLimiter(self.server.keys.max_connections(self.server.endpoint))
 
     def _hear(self, said: str) -> None:
         # The last word may be the beginning of a key.

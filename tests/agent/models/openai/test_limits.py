@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel
+from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.openai.server import Attempts, CallFailure
 from housequest.agent.models.rate_limiter import Call, RateLimiter, Verdict
-from housequest.agent.models.registry import CallOptions
+from housequest.agent.models.registry import CallOptions, make_model
 
 WORKERS, TURNS = 140, 10
 CALLS = WORKERS * TURNS
@@ -173,3 +175,9 @@ def test_a_limit_on_the_calls_of_a_minute_makes_no_errors(asked: float) -> None:
     # 600 at once, and the others at ten a second.
     assert outcome.seconds < 1.3 * 80
     assert endpoint.ended["refused"] < CALLS / 2
+
+
+def test_the_users_limit_is_known_before_the_first_call() -> None:
+    keys = KeyRing({"127.0.0.1:9": {"max_connections": 4}})
+    model = make_model("openai:m@http://127.0.0.1:9/v1", keys=keys)
+    assert MeteredModel(model, BudgetTracker(), None).most == 4
