@@ -220,16 +220,19 @@ class Sightings:
         for thing, steps in sorted(found.items()):
             seen_at = Counter({place: len(each) for place, each in steps.items()})
             if self._by_name:
-                yield _at_home(thing, days, looked, steps)
+                yield home_location(thing, days, looked, steps)
             else:
                 yield _location(
                     thing, seen_at, {place: seen_at[place] * standing[place] / looked[place] for place in seen_at}, steps
                 )
 
 
-def _at_home(
+def home_location(
     thing: str, days: Counter[tuple[str, str]], looked: Counter[str], steps: Mapping[str, Sequence[str | None]]
 ) -> Location:
+    """The places of a ``thing`` in a home, given the ``days`` by thing and place, the days on which each place was ``looked``
+    into, and for each thing that was seen the step, if there was one, by place."""
+
     def placed(place: str) -> PlaceShare:
         seen, looks = days[thing, place], looked[place]
         witnesses = dict.fromkeys(step for step in steps[place] if step is not None)

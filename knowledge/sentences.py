@@ -32,6 +32,10 @@ _SENTENCE_AT_HOME = re.compile(
 _LOOKED_PART = r"on \d[\d,]{0,9} days?: [^;:,.]+(?:, [^;:,.]+)*"
 _SPAN = re.compile(r"(?P<kind>\S+) (?P<first>\d{1,6})(?: to (?P<last>\d{1,6}))?", re.ASCII)
 _LONGEST_SPAN = 200
+_KINDS = r"[a-z]+(?:, [a-z]+)*"
+_KEPT = re.compile(rf"Kept in (\S+ \d{{1,6}}): (?:({_KINDS})(?:; |(?=\.)))?(?:sometimes ({_KINDS}))?\.", re.ASCII)
+USUALLY, SOMETIMES = 0.75, 0.25
+"""The share of a kind of thing that is in a place of a home where it usually is, and where it sometimes is."""
 _LOOKED = re.compile(rf"Looked into {_LOOKED_PART}(?:; {_LOOKED_PART})*\.", re.ASCII)
 
 
@@ -227,6 +231,35 @@ def read_looked(statement: str) -> Mapping[str, int]:
         for span in spans.split(", ")
         for place in _places(span)
     }
+
+
+@dataclass(frozen=True, slots=True)
+class KeptThings:
+    """The kinds of thing that are kept in one ``place`` of a home, as a group: those that ``usually`` and ``sometimes`` are."""
+
+    place: str
+    usually: tuple[str, ...]
+    sometimes: tuple[str, ...] = ()
+
+    @property
+    def shares(self) -> dict[str, float]:
+        return dict.fromkeys(self.sometimes, SOMETIMES) | dict.fromkeys(self.usually, USUALLY)
+
+    @property
+    def sentence(self) -> str:
+        parts = (", ".join(self.usually), f"sometimes {', '.join(self.sometimes)}" * bool(self.sometimes))
+        return f"Kept in {self.place}: {'; '.join(filter(None, parts))}."
+
+
+@lru_cache(4096)  # a game asks about the same rules at every step
+def read_kept(statement: str) -> KeptThings | None:
+    """Read a `KeptThings.sentence`; None for any other statement."""
+    if (found := _KEPT.fullmatch(statement)) is None:
+        return None
+    place, *said = found.groups()
+    usually, sometimes = (tuple(each.split(", ")) if each else () for each in said)
+    read = KeptThings(place, usually, sometimes)
+    return read if read.shares and read.sentence == statement else None
 
 
 def looked_into(rules: Iterable[Rule]) -> dict[str, int]:

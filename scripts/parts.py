@@ -81,6 +81,7 @@ PAIRS: Mapping[tuple[str, str], tuple[Try, ...]] = {
         Try((*_GENERATED, "--agent", "action-attention", "--grant", "admissible"), "action-attention"),
         Try(("-m", "housequest.agent.agents.action_attention.training", "-h"), OUT, 1),
     ),
+    ("housequest.agent.training", "explorer"): (Try(("-m", "housequest", "train", "--role", "distiller"), OUT, 2),),
     ("housequest.as_alfworld", "dropin"): (
         Try(("-m", "housequest.as_alfworld", "some.py"), OUT, 1),
         Try(("-c", "import housequest.as_alfworld"), OUT, 1),

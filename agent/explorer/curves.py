@@ -6,6 +6,7 @@ of it that it saves; sums go over homes, and intervals are from a bootstrap over
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -25,7 +26,7 @@ from housequest.agent.explorer.living import CEILING, FLOOR, LEARNT, RANDOM, Lif
 from housequest.knowledge.choosing import estimated_tokens
 from housequest.knowledge.rulebook import read_book
 from housequest.knowledge.rules import Interval
-from housequest.knowledge.sentences import read_sentence
+from housequest.knowledge.sentences import read_kept, read_sentence
 from housequest.worlds.base import HasHomes
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
@@ -334,13 +335,18 @@ def _tokens(result: Result) -> int | None:
 def found_habits(statements: Sequence[str], truth: Mapping[str, Mapping[str, float]]) -> Habits | None:
     """Compare the habits that the sentences of a book name with the true chances; None if they name none.
 
-    A habit is named where at least 0.15 of the sightings of a thing were, on two days or more.
+    A habit is named where at least 0.15 of the sightings of a thing were, on two days or more; and by each group of things. The
+    main place of these is the one where they usually are, if there is one alone.
     """
     read = [location for said in statements if (location := read_sentence(said)) is not None and location.places[0].looks]
-    if not read:
+    groups = [group for said in statements if (group := read_kept(said)) is not None]
+    if not read and not groups:
         return None
     named = {(one.thing, place.receptacle) for one in read for place in one.places if one.is_habit(place)}
+    named |= {(thing, group.place) for group in groups for thing in group.shares}
     main = {one.thing: one.places[0].receptacle for one in read if one.is_habit(one.places[0])}
+    usual = Counter(thing for group in groups for thing in group.usually)
+    main |= {thing: group.place for group in groups for thing in group.usually if usual[thing] == 1}
     likely, often = (
         {(thing, at) for thing, chances in truth.items() for at, chance in chances.items() if chance >= least}
         for least in (LIKELY, OFTEN)

@@ -22,6 +22,7 @@ from housequest.agent.evaluation.runs.spec import slug
 from housequest.agent.evaluation.runs.usage import Spending
 from housequest.agent.explorer import distiller, plan
 from housequest.agent.explorer.filtering import LearningModel, ModelJudge, filter_rules
+from housequest.agent.explorer.groups import GroupDistiller, read_distiller
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import load_prompt
 from housequest.agent.skills.contrary import Kinds, held_by_person, retire, retired_for
@@ -104,12 +105,16 @@ class _Learning:
         asker = None if self.exploration.model is None else self._asker(self.exploration.model)
         try:
             if asker is None:
-                origin, parts, judges = Origin("run", run, played), list[distiller.Chunk](), None
+                parts, judges = list[distiller.Chunk](), None
                 scope = scope_of((task.split for task in tasks), world.info.homes)
-                mined = mine(recorded_moments([self.place.path]), self._household.commands, scope=scope).rules(run, played)
-                gathered = distiller.Candidates(
-                    [distiller.CandidateRule(sealed(rule), rule.evidence.witnesses) for rule in mined]
-                )
+                mined = mine(recorded_moments([self.place.path]), self._household.commands, scope=scope)
+                if (network := self.exploration.network) is not None:
+                    origin = Origin("model", f"{plan.GROUPS} over {run}", played)
+                    rules = list(GroupDistiller(read_distiller(network), self._household.counts()).rules(mined, origin))
+                else:
+                    origin = Origin("run", run, played)
+                    rules = list(map(sealed, mined.rules(run, played)))
+                gathered = distiller.Candidates([distiller.CandidateRule(rule, rule.evidence.witnesses) for rule in rules])
             else:
                 origin = Origin("model", f"{asker.name[:140]} over {run}", played)
                 parts = await self._chunks(episodes, asker)
@@ -132,7 +137,7 @@ class _Learning:
             accept=self.target.accept,
             into=self.target.into,
             besides=self.target.names,
-            distiller=asker.name if asker else None,
+            distiller=self.exploration.learning.distiller,
             played=plan.PlayTotals(
                 episodes=summary.overall.finished,
                 won=summary.overall.won,

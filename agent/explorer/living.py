@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -35,6 +36,8 @@ from housequest.agent.evaluation.runs import files
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch, run_workers, unheard
 from housequest.agent.evaluation.runs.budget import BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
+from housequest.agent.explorer.groups import SHIPPED, GroupDistiller, read_distiller
+from housequest.agent.networks import digest
 from housequest.agent.setup import Setup
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.judging import Moment
@@ -44,19 +47,22 @@ from housequest.knowledge.rules import LONGEST_STATEMENT, Interval, Origin, Rule
 from housequest.knowledge.sentences import Location, PlaceShare, looked_rule
 from housequest.worlds.base import HasHomes, World
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.household.base import Commands
+from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.paths import FORMAT, Format, atomic_write
 from housequest.worlds.text import cut_at_word, with_article
 
-Way = Literal["counts", "explore", "mine", "memory", "context"]
+Way = Literal["counts", "explore", "groups", "mine", "memory", "context"]
 """A way to learn; see `LEARNT`."""
 LEARNT: dict[Way, str] = {
     "counts": "every look, counted by place",
     "explore": "the same, and the first days linger to look where was looked least",
+    "groups": "as explore, in a book that a small network distils by place",
     "mine": "habits alone, as rules that a person would write",
     "memory": "where each thing was seen last",
     "context": "the past days as they were, for the model to read",
 }
+LINGERING: tuple[Way, ...] = ("explore", "groups")
+"""The ways in which the first days linger."""
 FLOOR, RANDOM, CEILING = "floor", "random", "ceiling"
 """For reference: an agent that knows nothing of the home; the same looking anywhere; and one that is told all of it."""
 MANIFEST = "run.json"
@@ -69,7 +75,8 @@ _TRUTH = 1_000
 
 class LivesManifest(files.Frozen):
     """The specification of lives (``run.json``). ``tried`` are the evenings whose book is tried, on ``frozen`` days after
-    the last of the ``days``; an explorer lingers on the first ``lingering`` days."""
+    the last of the ``days``; an explorer lingers on the first ``lingering`` days. ``distiller`` is the SHA-256 of the network
+    that distils groups."""
 
     format: Format = FORMAT
     family: Literal["lives"] = "lives"
@@ -79,6 +86,7 @@ class LivesManifest(files.Frozen):
     tried: tuple[int, ...]
     frozen: int = Field(ge=0, le=MOST_DAYS)
     lingering: int = Field(ge=0)
+    distiller: str | None = None
     references: tuple[str, ...]
     world: str
     agent: str
@@ -110,10 +118,11 @@ class Life(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """Lives that can begin, with the settings of every day."""
+    """Lives that can begin, with the settings of every day, and the file of a ``distiller`` of one's own."""
 
     manifest: LivesManifest
     settings: Settings
+    distiller: Path | None = None
 
     @property
     def default_folder(self) -> Path:
@@ -125,7 +134,13 @@ class Lives:
 
 
 def plan_lives(
-    settings: Settings, homes: Sequence[str], ways: Sequence[str], days: int, tried: Sequence[int], frozen: int
+    settings: Settings,
+    homes: Sequence[str],
+    ways: Sequence[str],
+    days: int,
+    tried: Sequence[int],
+    frozen: int,
+    distiller: Path | None = None,
 ) -> Lives:
     """Fill in every default, for lives in ``homes`` such as ``household:7``, or ``household:7..12`` for several.
 
@@ -135,6 +150,7 @@ def plan_lives(
         days: The days of a life.
         tried: The evenings after which the book is tried; those past the last day are left out.
         frozen: The days on which a book is tried, and nothing learned.
+        distiller: The file of the network for the way ``groups``; None for the one that ships.
 
     Raises:
         ConfigurationError: There is no such home or way, or the agent cannot use what is learned.
@@ -148,6 +164,8 @@ def plan_lives(
         raise ConfigurationError(f"--learn: {shown(unknown)} is no way to learn; give {', '.join(LEARNT)}.")
     if settings.rules is not None:
         raise ConfigurationError("--rules: the agent makes its own book here; leave this out.")
+    if distiller is not None and "groups" not in ways:
+        raise ConfigurationError("--distiller: only --learn groups has its counts distilled by this network.")
     limits = {world.info.homes[home.partition(":")[0]] for home in named}
     if settings.max_steps is None and len(limits) > 1:
         raise ConfigurationError("Homes of two kinds have days of two lengths; learn in one kind, or give --max-steps.")
@@ -164,7 +182,8 @@ def plan_lives(
         days=days,
         tried=evenings,
         frozen=frozen if evenings else 0,
-        lingering=min(days, max(1, days // 2)) if "explore" in ways else 0,
+        lingering=min(days, max(1, days // 2)) if set(LINGERING) & set(ways) else 0,
+        distiller=digest(distiller or SHIPPED) if "groups" in ways else None,
         references=(FLOOR, *([RANDOM] if _searches(settings, named[0]) else ()), CEILING),
         world=world.name,
         agent=setup.agent,
@@ -172,7 +191,7 @@ def plan_lives(
         max_turns=setup.max_turns,
         seed=setup.seed,
     )
-    return Lives(manifest, settings)
+    return Lives(manifest, settings, distiller)
 
 
 def _homes(text: str, world: World) -> Iterator[str]:
@@ -288,10 +307,10 @@ class _Living:
             settings = _at_random(self.lives.settings) if life.who == RANDOM else self.lives.settings
             await self._play(place, settings, f"{life.home}:1..{last}", book)
             return
-        book, notebook = None, Notebook(life, self._commands)
+        book, notebook = None, Notebook(life, self._household.commands, self._distiller if life.who == "groups" else None)
         for day in range(1, one.days + 1):
             today = place / f"day-{day:03}"
-            lingers: Curiosity | None = "linger" if life.who == "explore" and day <= one.lingering else None
+            lingers: Curiosity | None = "linger" if life.who in LINGERING and day <= one.lingering else None
             summary = await self._play(today, self.lives.settings, f"{life.home}:{day}..{day}", book, lingers)
             if summary.overall.errors:
                 # Later days depend on it.
@@ -327,10 +346,14 @@ class _Living:
         rules = true_rules(self.world.habits(home))
         return RuleBudget(rules, None, "habits", sha256("\n".join(rule.statement for rule in rules).encode()).hexdigest())
 
+    @cached_property
+    def _distiller(self) -> GroupDistiller:
+        return GroupDistiller(read_distiller(self.lives.distiller), self._household.counts())
+
     @property
-    def _commands(self) -> Commands:
+    def _household(self) -> Household:
         assert self.world.household is not None  # `plan_lives` checks this
-        return self.world.household.commands
+        return self.world.household
 
 
 def true_rules(habits: Mapping[str, Mapping[str, float]]) -> tuple[Rule, ...]:
@@ -350,10 +373,10 @@ def true_rules(habits: Mapping[str, Mapping[str, float]]) -> tuple[Rule, ...]:
 
 
 class Notebook:
-    """Everything seen in a home so far, and the rules that a way of learning makes of it."""
+    """Everything seen in a home so far, and the rules that a way of learning makes of it, ``groups`` by a ``distiller``."""
 
-    def __init__(self, life: Life, commands: Commands) -> None:
-        self._life, self._commands = life, commands
+    def __init__(self, life: Life, commands: Commands, distiller: GroupDistiller | None = None) -> None:
+        self._life, self._commands, self._distiller = life, commands, distiller
         self._days = 0
         self._moments: list[Moment] = []
         self._diary: list[str] = []
@@ -386,7 +409,7 @@ class Notebook:
                 return mine(self._moments, self._commands, scope="household").habits.rules(origin.name, origin.splits)
             case _:
                 counted = Mined(tuple(self._sightings.locations()), scope="household", looked=self._sightings.looks)
-                return counted.rules(origin.name, origin.splits)
+                return self._distiller.rules(counted, origin) if self._distiller else counted.rules(origin.name, origin.splits)
 
     def write(self, file: Path, world: str, budget: int | None) -> RuleBudget | None:
         """Write the book of this evening, and return what the agent gets of it; None while it is empty."""

@@ -15,10 +15,13 @@ from housequest.agent.evaluation.runs import files
 from housequest.agent.evaluation.runs.budget import LARGEST_LEDGER, LedgerCall
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.explorer.groups import SHIPPED, read_distiller
 from housequest.agent.models.registry import EXAMPLE, file_digest, models_of, parse_model, portable_name
+from housequest.agent.networks import digest
 from housequest.agent.roles.base import template_hashes
 from housequest.agent.skills.contrary import strength
 from housequest.knowledge.examples import evaluates
+from housequest.knowledge.mining import scope_of
 from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import FORMAT, Format
@@ -133,11 +136,13 @@ class ExplorationReport(files.Frozen):
 
 
 LARGEST = 256 << 20
-NO_MODEL = "none"
+NO_MODEL, GROUPS = "none", "groups"
+"""The distillers that are no language models: counting alone, and the small network, or ``groups:FILE`` for another one."""
 
 
 class LearningConfig(files.Frozen):
-    """The settings for learning rules from the run (``explore.json``). Without a ``distiller``, rules are counted."""
+    """The settings for learning rules from the run (``explore.json``). Without a ``distiller``, rules are counted.
+    ``script_sha256`` is the digest of its file, if it has one."""
 
     format: Format = FORMAT
     distiller: str | None
@@ -160,8 +165,8 @@ class LearningSizes(files.Frozen):
 @dataclass(frozen=True, slots=True)
 class ExploreOptions:
     """The options of an exploration beyond a run's configuration. ``episodes`` is the number of tasks drawn from the split.
-    ``distiller`` is a model's name, ``none`` for counting, or None for the model that plays. ``reply_tokens`` limits the
-    replies in learning."""
+    ``distiller`` is a model's name, ``none`` for counting, ``groups`` for the small network, or None for the model that plays.
+    ``reply_tokens`` limits the replies in learning."""
 
     episodes: int = 50
     curiosity: float = 0.2
@@ -173,12 +178,14 @@ class ExploreOptions:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """An exploration ready to begin. ``model`` is the distiller with its address, ``prices`` its prices per token."""
+    """An exploration ready to begin. ``model`` is the distiller with its address, ``prices`` its prices per token; or
+    ``network`` is the file of a small one that distils groups."""
 
     run: RunSpec
     learning: LearningConfig
     model: str | None
     prices: Prices | None
+    network: Path | None = None
 
     @property
     def default_folder(self) -> Path:
@@ -204,7 +211,14 @@ def plan_exploration(settings: Settings, options: ExploreOptions) -> Exploration
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
     run = make_run_spec(settings, curiosity=options.curiosity or None, usual=EXPLORED)
     refuse_evaluation(split, run.manifest.tasks, "--split")
-    model = options.distiller or (models_of(settings.model).get("") if settings.model else None)
+    kind, _, file = (options.distiller or "").partition(":")
+    network = (Path(file) if file else SHIPPED) if kind == GROUPS else None
+    if network is not None:
+        read_distiller(network)
+        if scope_of([split], world.info.homes) != "household":
+            raise ConfigurationError(f"--distiller {GROUPS}: it distils the days of a home; give --split household:SEED.")
+    chosen = NO_MODEL if network else options.distiller
+    model = chosen or (models_of(settings.model).get("") if settings.model else None)
     brief = model is not None and model != NO_MODEL and parse_model(model).provider.brief
     if brief and options.distiller is not None:
         raise ConfigurationError(
@@ -214,14 +228,14 @@ def plan_exploration(settings: Settings, options: ExploreOptions) -> Exploration
     if brief or model == NO_MODEL:
         model = None
     learning = LearningConfig(
-        distiller=portable_name(model) if model else None,
-        script_sha256=file_digest(model) if model else None,
+        distiller=GROUPS if network else portable_name(model) if model else None,
+        script_sha256=digest(network) if network else file_digest(model) if model else None,
         chunk_steps=options.chunk_steps,
         chunk_tokens=options.chunk_tokens,
         reply_tokens=options.reply_tokens,
         prompts=template_hashes("housequest.agent.explorer") if model else {},
     )
-    return Exploration(run, learning, model, settings.prices_of(model) if model else None)
+    return Exploration(run, learning, model, settings.prices_of(model) if model else None, network)
 
 
 def refuse_evaluation(split: str, tasks: Iterable[files.SelectedTask], flag: str) -> None:

@@ -17,7 +17,7 @@ from housequest.agent.skills.naming import kind_of, mentions, named_places
 from housequest.agent.skills.searching import BY_HAND, read_told
 from housequest.knowledge.checks import exclude
 from housequest.knowledge.rules import Rule, wilson
-from housequest.knowledge.sentences import read_sentence
+from housequest.knowledge.sentences import read_kept, read_sentence
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.counts import Counts
 
@@ -129,6 +129,8 @@ def contrary(one: Rule, other: Rule, kinds: Kinds) -> bool:
         return False
     if one.homes and other.homes and one.homes.isdisjoint(other.homes):
         return False
+    if read_kept(one.statement) and read_kept(other.statement):
+        return False  # a thing of several groups has several places
     return _places_exclude(one, other, kinds)
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from housequest.agent.skills.naming import denied_places, mentions, numbers_after
 from housequest.knowledge.rules import Rule
-from housequest.knowledge.sentences import looked_into, read_sentence
+from housequest.knowledge.sentences import looked_into, read_kept, read_sentence
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts, Prior
 from housequest.worlds.household.goals import Goal
@@ -29,8 +29,10 @@ BY_HAND = 20
 """The sightings that a rule about a household counts for if it does not say how many there were."""
 SIMILAR, EARLIER = 0.5, 1.0
 """The weight, in days, of earlier chances against places of the same kind, and of these against the place itself."""
-KEPT = 10
-"""The turns that a player who lingers keeps for the rest of the task."""
+LOOKS = 5
+"""The looks into a place that a rule about what is kept there counts for, if the book does not say how many there were."""
+SPARE = 2
+"""The turns that a player who lingers keeps beyond those that the rest of the task takes."""
 _SHARE = re.compile(r"[^.;()]{0,30}\((\d{1,3}) %", re.ASCII)
 
 
@@ -41,7 +43,7 @@ class ToldPlaces:
     rule: Rule
     shares: Mapping[str, float]
     weight: float
-    days: Mapping[str, int] | None = None
+    days: Mapping[str, float] | None = None
     """In a home that is counted by days: those on which one was there, by place."""
 
 
@@ -89,7 +91,7 @@ class ToldPrior:
     is the number of such things that were counted and ``a`` is `WORLD`; for one about a household, ``s`` is `HOUSEHOLD` and
     ``a`` the number of its sightings. Where a book says how often each place was looked into, a place has the chance ``(EARLIER
     * alike + days) / (EARLIER + looks)``, and those of its kind together ``alike = (SIMILAR * before + days) / (SIMILAR +
-    looks)``.
+    looks)``. A group of things that are kept in a place stands for the days that its shares come to.
 
     Args:
         before: The chances without rules.
@@ -105,7 +107,12 @@ class ToldPrior:
         self._looked = looked_into(rules)
         self._told: dict[str, list[ToldPlaces]] = {}
         for rule in rules:
-            if (told := read_told(rule, places)) is not None:
+            if (kept := read_kept(rule.statement)) is not None:
+                looks = self._looked.setdefault(kept.place, LOOKS)
+                for thing, share in kept.shares.items():
+                    days = {kept.place: share * (EARLIER + looks)}
+                    self._told.setdefault(thing, []).append(ToldPlaces(rule, {kept.place: share}, float(looks), days))
+            elif (told := read_told(rule, places)) is not None:
                 for thing in rule.objects:
                     self._told.setdefault("".join(thing.split()).lower(), []).append(told)
         self._of_kind = Counter[str]()
@@ -115,7 +122,7 @@ class ToldPrior:
     def chance(self, thing: str, place: str, room: str) -> float:
         chance, told = self._before.chance(thing, place, room), self._told.get(thing, ())
         if self._looked:
-            days = next((each.days for each in told if each.days is not None), dict[str, int]())
+            days = {one: number for each in reversed(told) for one, number in (each.days or {}).items()}
             alike = sum(number for one, number in days.items() if kind(one) == kind(place))
             alike = (SIMILAR * chance + alike) / (SIMILAR + self._of_kind[kind(place)])
             chance = (EARLIER * alike + days.get(place, 0)) / (EARLIER + self._looked.get(place, 0))
@@ -176,14 +183,21 @@ def look_for(
 
 
 class _LeastLooked:
-    """Chances that put first the places into which was looked least, by the rules of a home."""
+    """Chances that put first the places into which was looked least, by the rules of a home. One more look tells less and less,
+    so a closed place, which takes two turns, is looked into somewhat less often."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._looked = looked_into(rules)
 
     def chance(self, thing: str, place: str, room: str) -> float:
         del thing, room
-        return 0.1 ** min(self._looked.get(place, 0), 100)
+        return (1 + self._looked.get(place, 0)) ** -2
+
+
+def _rest(goal: Goal) -> int:
+    """The most turns that a task takes with all found and one thing in hand: go, open, put; go and treat; go and take another,
+    go back and put."""
+    return 2 if goal.lamp else 3 + 2 * (goal.treatment is not None) + 4 * (goal.count - 1)
 
 
 def linger(
@@ -197,13 +211,13 @@ def linger(
         belief: The house.
         rules: The book of the home.
         counts: The table over a training split, for what can be opened.
-        left: The turns that remain, this one included; `KEPT` of them are left to the task.
+        left: The turns that remain, this one included; those that the task still takes are left to it, and `SPARE` more.
         barred: Commands that must not be given, such as those that were refused.
 
     Returns:
         The command; None if the task itself goes first.
     """
-    if goal is None or left <= KEPT or goal.object not in map(kind, belief.carried):
+    if goal is None or left <= _rest(goal) + SPARE or goal.object not in map(kind, belief.carried):
         return None
     found = Counter(item.kind for item in belief.items)
     if found[goal.object] < goal.count or (goal.lamp is not None and not found[goal.lamp]):

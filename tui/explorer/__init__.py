@@ -115,6 +115,8 @@ def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:
     yield f"played    {plural(played.episodes, 'episode')}, {played.won} won; {plural(played.steps, 'command')}{chance}"
     if report.distiller is None:
         yield "learned   by counting alone: no model was named that could distil (--distiller MODEL)"
+    elif report.distiller == "groups":
+        yield "learned   by counting, and told in groups by a small network"
     else:
         spent = f"{plural(report.calls, 'call')}, {report.tokens:,} tokens"
         yield f"learned   from {plural(report.chunks, 'chunk')} with {report.distiller}: {spent}"

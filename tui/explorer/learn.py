@@ -37,6 +37,7 @@ def learn(
     flags: options.Flags,
     homes: list[str],
     learn: list[str] | None = None,
+    distiller: Path | None = None,
     days: int = 40,
     tried: list[int] | None = None,
     frozen: int = 20,
@@ -63,7 +64,7 @@ def learn(
         flags, *running.read_how(budget, retry_errors=False, shard=shard, cluster=None), out, dry_run, as_json
     )
     settings = configure(flags)
-    lives = plan_lives(settings, homes, learn or ("counts",), days, tried or TRIED, frozen)
+    lives = plan_lives(settings, homes, learn or ("counts",), days, tried or TRIED, frozen, distiller)
     one, folder = lives.manifest, out or lives.default_folder
     part = one.lives if call.how.shard is None else call.how.shard.part(one.lives)
     total = sum(map(one.episodes, part))
@@ -112,7 +113,7 @@ def curve_lines(report: LivesReport, width: int) -> list[str]:
     floor, ceiling = (100 * report.reference(who)[0] for who in (FLOOR, CEILING))
     for level, name, marker in ((ceiling, CEILING, "="), (floor, FLOOR, "-")):
         figure.plot([0, days[-1]], [level, level], label=name, marker=marker)
-    for arm, marker in zip(report.arms, "*o+x#", strict=False):
+    for arm, marker in zip(report.arms, "*o+x#@", strict=False):
         figure.plot(days, [floor, *(100 * each.success for each in report.curve(arm))], label=arm, marker=marker)
     figure.ylim(0, 100)
     figure.xticks(days)

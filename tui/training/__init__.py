@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
@@ -33,7 +34,8 @@ _PACKAGES = ("torch", "transformers", "peft", "gguf")
 
 @options.described
 def train(
-    model: Path,
+    model: Path | None = None,
+    role: str | None = None,
     prompts_of: list[str] | None = None,
     set_: list[str] | None = None,
     houses: str | None = None,
@@ -43,7 +45,7 @@ def train(
     epsilon: float = 0.1,
     processes: int | None = None,
     cluster: str | None = None,
-    epochs: int = 2,
+    epochs: int | None = None,
     batch_size: int = 8,
     rank: int = 8,
     rate: float = 1e-3,
@@ -59,8 +61,16 @@ def train(
 ) -> None:
     """Teach a language model to play, with a small adapter (LoRA). If interrupted, the same command resumes.
 
-    It learns from made-up houses, games of train, and runs over them; never from valid_seen or valid_unseen.
+    It learns from made-up houses, games of train, and runs over them; never from valid_seen or valid_unseen. Without MODEL,
+    --role distiller trains the small network that tells what was counted in a home in groups.
     """
+    if role is not None:
+        if model is not None:
+            raise ConfigurationError(f"--role {role}: it is a network by itself; leave out {shown(str(model))}.")
+        _train_distiller(_sizes(houses or "120"), epochs or 12, seed, out or Path("distiller.weights"), as_json=as_json)
+        return
+    if model is None:
+        raise ConfigurationError("There is nothing to train: name a model's file or folder, or give --role distiller.")
     from housequest.agent.config import pairs
     from housequest.agent.training.lora import run
     from housequest.agent.training.lora.games import Lessons
@@ -86,7 +96,7 @@ def train(
             "well: --houses N or --games N."
         )
     lessons = Lessons(agents, settings, sizes[-1], games, human_goals, epsilon, seed)
-    recipe = run.LoraRecipe(rank, 2 * rank, rate, epochs, batch_size, context, seed=seed)
+    recipe = run.LoraRecipe(rank, 2 * rank, rate, epochs or 2, batch_size, context, seed=seed)
     base = run.base_model(model)
     training = run.Training(base, lessons, recipe, tuple(runs or ()), data, *pool(processes, cluster))
     folder = out or Path("adapters") / run.folder_name(base, agents)
@@ -113,6 +123,34 @@ def train(
         about = [*(_table(sizes, found) if len(sizes) > 1 else ()), *_made(found[-1], model, player)]
     several = [{"houses": size} | each for size, each in zip(sizes, found, strict=True)]
     terminal.print_result({"sizes": several, "folder": str(folder)} if len(sizes) > 1 else found[0], about, as_json=as_json)
+
+
+def _train_distiller(homes: Sequence[int], epochs: int, seed: int, out: Path, *, as_json: bool) -> None:
+    try:
+        from housequest.agent.training import distilling
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("housequest.agent.explorer"):
+            raise
+        raise ConfigurationError("--role distiller: `explorer` is not installed here, so nobody distils.") from None
+    from housequest.agent.evaluation.render.table import Table
+
+    if len(homes) > 1 or not 0 < homes[0] <= distilling.MOST_HOMES:
+        raise ConfigurationError(f"--houses: give one number of homes to learn from, from 1 to {distilling.MOST_HOMES:,}.")
+    learned = distilling.trained(homes[0], epochs, seed, out)
+    rows = [
+        (way, str(one.day), f"{one.precision:.2f}", f"{one.recall:.2f}", f"{one.tokens:,.0f}")
+        for way, each in learned.found.items()
+        for one in each
+    ]
+    heard = f"on {learned.examples:,} examples from {plural(homes[0], 'home')} in {_clock(learned.seconds)}"
+    about = [
+        f"trained   {heard}; loss {learned.loss:.4f}",
+        f"file      {out}, {out.stat().st_size:,} bytes",
+        f"try it    housequest learn household:7 --agent expert --learn groups --distiller {out}",
+        "",
+        *Table(("book", "day", "precision", "recall", "tokens"), tuple(rows)).text(),
+    ]
+    terminal.print_result(asdict(learned) | {"file": str(out)}, about, as_json=as_json)
 
 
 def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -20,7 +20,7 @@ from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopp
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.explorer.curves import CEILING, FLOOR, curves_chart, curves_page, found_habits, read_curves, verify_lives
 from housequest.agent.explorer.living import LEARNT, RANDOM, Life, Lives, diary, live, plan_lives, true_rules
-from housequest.agent.skills.searching import EARLIER, KEPT, SIMILAR, ToldPrior, linger, look_for
+from housequest.agent.skills.searching import EARLIER, SIMILAR, SPARE, ToldPrior, linger, look_for
 from housequest.knowledge.mining import Mined
 from housequest.knowledge.rulebook import read_book
 from housequest.knowledge.rules import LONGEST_STATEMENT, Origin, Rule, wilson
@@ -96,12 +96,14 @@ def test_who_lingers_looks_where_was_looked_least_with_all_in_hand() -> None:
     assert linger(goal, held, book, counts, 30, ["go to cabinet 2"]) not in {None, "go to cabinet 2"}
     for now, left, wanted in (
         (BELIEF, 30, goal),
-        (held, KEPT, goal),
+        (held, 3 + SPARE, goal),  # go, open, put
         (held, 30, None),
         (held, 30, replace(goal, type="look_at_obj_in_light", lamp="desklamp", receptacle=None)),
         (held, 30, replace(goal, type="pick_two_obj_and_place", count=2)),
     ):
         assert linger(wanted, now, book, counts, left, ()) is None
+    heating = replace(goal, type="pick_heat_then_place_in_recep")
+    assert linger(goal, held, book, counts, 4 + SPARE, ()) and linger(heating, held, book, counts, 4 + SPARE, ()) is None
 
 
 def lives(ways: tuple[str, ...], days: int = 3, frozen: int = 2, tried: tuple[int, ...] = (2,), agent: str = "expert") -> Lives:
@@ -299,4 +301,4 @@ def test_every_way_is_described() -> None:
     wanted = plan_lives(configure({"agent": "expert"}), ["household-light:7..9"], [], 0 + 1, (), 0)
     assert wanted.manifest.homes == tuple(f"household-light:{seed}" for seed in (7, 8, 9))
     assert wanted.manifest.lives[0] == Life("household-light:7", FLOOR)
-    assert set(LEARNT) == {"counts", "explore", "mine", "memory", "context"}
+    assert set(LEARNT) == {"counts", "explore", "groups", "mine", "memory", "context"}

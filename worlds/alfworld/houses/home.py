@@ -123,6 +123,11 @@ class Home:
                     return House(number, "+".join(self.rooms), goal, sentence, problem, game, found, draws)
         raise ConfigurationError(f"None of {DRAWS:,} days drawn for {self.split}/day:{number} can be solved.")
 
+    def drawn(self, day: str) -> list[tuple[str, str]]:
+        """Draw the things of a ``day`` that nobody plays: their kinds, each with the name of its receptacle."""
+        name_of = {one.id: name for name, one in self._named.items()}
+        return [(thing.kind, name_of[thing.receptacle.id]) for thing in self._lay(self._dice(day))]
+
     def _dice(self, what: str) -> Dice:
         return Dice(f"housequest {FAMILIES[self.light]} {VERSION} {self.seed} {what}")
 
