@@ -178,7 +178,7 @@ def set_up(
 
 
 def _set_up_company(settings: Settings, world: World | None) -> Setup:
-    """The setup of several players. What there is one of in a run, such as seed and grants, is that of the first."""
+    """The setup of several players. A run's common settings, such as seed and grants, are those of the first."""
     if settings.agent or settings.model or settings.set:
         given = next(key for key in ("agent", "model", "set") if getattr(settings, key))
         raise ConfigurationError(

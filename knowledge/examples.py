@@ -360,7 +360,7 @@ def exemplar_text(example: Example, household: Household) -> str:
 
 
 def _thoughts(example: Example, household: Household) -> Iterator[str]:
-    """The thought before each command; "" where there is none."""
+    """The thought before each command; "" if there is none."""
     goal = household.read_goal(example.goal)
     if goal is None:
         raise KnowledgeError(f"The goal {shown(example.goal)} is not one of the world's own sentences.")

@@ -18,8 +18,8 @@ SCREENS: dict[str, str] = _TABLES["screens"]
 class GameMode(NamedTuple):
     """A way to play a game on a ``screen``, which home offers.
 
-    ``about`` says what one does in it, ``sentence`` what comes of it, of an ``{agent}`` and a ``{game}``; its keys are in
-    ``keys.toml``. ``resumes``: a game that broke off goes on so.
+    ``about`` describes it, ``sentence`` the game of an ``{agent}`` and a ``{game}``; its keys are in ``keys.toml``.
+    ``resumes``: an unfinished game can be resumed in it.
     """
 
     name: str

@@ -46,7 +46,7 @@ def prepare() -> None:
 
 
 def columns() -> int:
-    """The width of the terminal; `WIDEST` where there is none."""
+    """The width of the terminal; `WIDEST` if there is none."""
     return shutil.get_terminal_size((WIDEST, 24)).columns
 
 

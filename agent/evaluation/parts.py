@@ -48,7 +48,7 @@ class RunFamily:
 
 
 def family_named(name: str) -> RunFamily | None:
-    """The family ``name``; None where there is none. Raises ``ConfigurationError`` where it is of a part that is not here."""
+    """The family ``name``; None if there is none. Raises ``ConfigurationError`` where it is of a part that is not here."""
     known = name in (*plugins("housequest.runs"), *outs("housequest.runs"))
     return load_plugin("housequest.runs", name, "family of runs") if known else None
 

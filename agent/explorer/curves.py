@@ -71,7 +71,7 @@ class Habits(NamedTuple):
 
 class ArmDay(NamedTuple):
     """An arm's figures over all homes, for one evening: ``tokens`` are those of the book, and ``used`` those of the model on a
-    day. A figure is None where it is unknown: intervals in a single home, the ``gap`` where there is none, and how well habits
+    day. A figure is None where it is unknown: intervals in a single home, the ``gap`` if there is none, and how well habits
     were found where the book names none."""
 
     day: int

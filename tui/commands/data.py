@@ -122,7 +122,7 @@ def _grouped(reasons: Iterable[tuple[str, str]], word: str = "") -> Iterator[str
 
 
 class _Meter(terminal.StatusLine):
-    """The progress of a download or an import; where there is no terminal, a line for every tenth of the way."""
+    """The progress of a download or an import; if there is no terminal, a line for every tenth of the way."""
 
     name = "the server"
     _last = ""

@@ -26,7 +26,7 @@ _TYPES = {"str": str, "int": int, "float": float, "list": list[str]}
 
 @cache
 def _table(name: str, beside: str = __file__) -> dict[str, Any]:
-    """The file ``name.toml`` beside a module; empty where there is none, as beside other people's commands."""
+    """The file ``name.toml`` beside a module; empty if there is none, as beside other people's commands."""
     file = Path(beside).with_name(f"{name}.toml")
     return tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
 

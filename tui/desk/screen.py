@@ -1,4 +1,4 @@
-"""The rulebooks, one's own and those that ship, and the curator's desk, where the rules of one are judged and checked."""
+"""The rulebooks, the user's and those that ship, and the curator's desk, which shows one to judge and check its rules."""
 
 from __future__ import annotations
 

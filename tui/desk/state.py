@@ -301,7 +301,7 @@ class Desk:
         return tuple(other for other in self.book.rules if other.id != rule.id and opposed(other))
 
     def another(self, rule: Rule, other: Rule) -> Rule | None:
-        """The next rule after ``other`` that also contradicts ``rule``; None where there is none."""
+        """The next rule after ``other`` that also contradicts ``rule``; None if there is none."""
         others = self.contraries(rule)
         return others[(others.index(other) + 1) % len(others)] if other in others and len(others) > 1 else None
 

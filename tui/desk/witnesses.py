@@ -123,7 +123,7 @@ def find_witnesses(origins: Sequence[str], places: Iterable[Path], archives: Seq
 class Records:
     """Records by run and task: those in ``archives``, which came with books, else those under ``places``.
 
-    What came with a book is looked at first, since a stranger's run may have the name of one's own.
+    Look first at the archives, since a stranger's run may have the same name as the user's.
     """
 
     def __init__(self, places: Iterable[Path], archives: Sequence[Path] = ()) -> None:

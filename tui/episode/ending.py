@@ -48,7 +48,7 @@ class Bar(NamedTuple):
 
 
 def bars(rows: Sequence[Bar], width: int) -> list[Content]:
-    """A line for each of ``rows``: the same number of cells for each turn, or numbers alone where there is no room for bars."""
+    """A line for each of ``rows``: the same number of cells for each turn, or numbers alone if there is no room for bars."""
     noted = max((cell_len(row.note) + _GAP for row in rows if row.note and row.turns is not None), default=0)
     longest = max((row.turns or 0 for row in rows), default=0)
     indent = min(max((cell_len(flat(row.label)) for row in rows), default=0), max(width // 2, 1)) + _GAP

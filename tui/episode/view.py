@@ -46,7 +46,7 @@ _KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far", "false", "quiet")
 
 
 class ViewPane(LinesPane):
-    """The house as it is believed to be or, while ``watched``, as it is; without ``game``, the record says what was played."""
+    """The believed house or, while ``watched``, the true one; without ``game``, the record names the task."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"view--{kind}" for kind in _KINDS}
 

@@ -70,7 +70,7 @@ class ChosenGame:
 
     @property
     def model(self) -> str | None:
-        """The model the agent plays with; None where it needs none. Raises ``ConfigurationError`` where there is none."""
+        """The model the agent plays with; None where it needs none. Raises ``ConfigurationError`` if there is none."""
         return model_for(self.agent, self.settings.model, self.world.name, self.settings.settings_of(self.agent))
 
     @property
@@ -104,7 +104,7 @@ class ChosenGame:
 
 
 def next_game(game: ChosenGame) -> ChosenGame:
-    """``game`` with the next task of its type, round and round. Raises ``ConfigurationError`` where there is none."""
+    """``game`` with the next task of its type, round and round. Raises ``ConfigurationError`` if there is none."""
     tasks = game.world.tasks(game.task.split)
     place = game.task.number - tasks[0].number
     # A split without end always has the type nearby.

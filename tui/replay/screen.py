@@ -331,7 +331,7 @@ class ReplayScreen(PaneScreen, keys="replay"):
             self.action_go(place)
 
     def _jump(self, what: JumpTarget, by: int) -> int | None:
-        """The place of the next turn of this kind in the direction ``by``; None where there is none."""
+        """The place of the next turn of this kind in the direction ``by``; None if there is none."""
         stops, doing = self.stops, self.view.glimpses
 
         def skill(place: int) -> str:

@@ -38,7 +38,7 @@ PairCounts = tuple[Figures, Figures]
 
 
 class RunTask(NamedTuple):
-    """A task of a run and how it stands; ``record`` is its episode's file, finished or not, None where there is none."""
+    """A task of a run and how it stands; ``record`` is its episode's file, finished or not, None if there is none."""
 
     task: SelectedTask
     mark: TaskMark

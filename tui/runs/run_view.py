@@ -209,7 +209,7 @@ class Matrix(Equipped, ScrollView, keys="matrix", can_focus=True):
             self.cursor = min(there.first + self.cursor - self._lines[here].first, there.end - 1)
 
     def next_failure(self, by: int) -> int | None:
-        """The place of the next task that was not won, in the direction ``by``; None where there is none."""
+        """The place of the next task that was not won, in the direction ``by``; None if there is none."""
         places = range(self.cursor + by, len(self._cells) if by > 0 else -1, by)
         return next((place for place in places if self._cells[place].mark in NOT_WON), None)
 

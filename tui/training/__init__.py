@@ -1,4 +1,4 @@
-"""``housequest train``: an adapter for a language model of one's own, from games that an expert or a stronger model won; and
+"""``housequest train``: an adapter for your own language model, from games that an expert or a stronger model won; and
 ``housequest export``: the same training data for other trainers, from recorded episodes or from the expert's games.
 """
 

@@ -65,7 +65,7 @@ class ChoiceBar(Equipped, Widget, keys="choice", can_focus=True):
 
     @property
     def value(self) -> str:
-        """The chosen word; an empty text where there is none."""
+        """The chosen word; an empty text if there is none."""
         return next(iter(self.values), "")
 
     @property
@@ -124,7 +124,7 @@ class ChoiceBar(Equipped, Widget, keys="choice", can_focus=True):
         return f"{mark}{printable(word)}"
 
     def _seen(self) -> tuple[int, int]:
-        """The first word that is shown, and the one after the last: where there is no room for all, those by the cursor."""
+        """The first word that is shown, and the one after the last: if there is no room for all, those by the cursor."""
         room = self.region.width
         if isinstance(self.parent, Widget) and self.parent.content_region.right > self.region.x:
             room = min(room, self.parent.content_region.right - self.region.x)

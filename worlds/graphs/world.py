@@ -72,7 +72,7 @@ GET_DATA = (
 )
 _PREFIX = "wah_nl_"
 _KEPT = 64
-_THEIRS = 4.0  # the cost of others' places in terms of one's own, by trial on apartments 60000 to 60079
+_THEIRS = 4.0  # the cost of others' places, where a player's own cost 1, by trial on apartments 60000 to 60079
 
 
 @dataclass(frozen=True, slots=True)

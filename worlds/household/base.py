@@ -115,7 +115,8 @@ class Household(Protocol):
         return () if read is None else (read,)
 
     def goal_clauses(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> tuple[str, ...]:
-        """The sentence of each of the `read_goals`: one's own as it stands, and if each has a clause of its own, that."""
+        """A sentence for each of the `read_goals`: its clause, or if the clauses do not fit the goals, the goal in our
+        words."""
         goals, said = self.read_goals(sentence, receptacles), sentence.strip().rstrip(".")
         clauses = (said,) if len(goals) == 1 else tuple(re.split(r", (?:and )?", said))
         alone = [self.read_goals(f"{one}.", receptacles) for one in clauses]

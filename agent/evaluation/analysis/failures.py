@@ -222,7 +222,7 @@ def counted(classes: Iterable[LotaClass | None]) -> dict[LotaClass, int]:
 
 
 def told(counts: dict[LotaClass, int]) -> str:
-    """The counts in a sentence; empty where there are none."""
+    """The counts in a sentence; empty if there are none."""
     total = sum(counts.values())
     shares = ", ".join(f"{each} {count} ({count / total:.0%})" for each, count in counts.items())
     return f"In LoTa-Bench's classes: {shares}." if counts else ""

@@ -121,7 +121,7 @@ def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher
 
 
 def find_task(tasks: Sequence[SelectedTask], reference: str) -> SelectedTask | None:
-    """The task named by its number, its id, or ``split:number``; None where there is none."""
+    """The task named by its number, its id, or ``split:number``; None if there is none."""
     return next((task for task in tasks if reference in {task.id, str(task.number), reference_of(task)}), None)
 
 

@@ -1,6 +1,6 @@
 """Compare two arms task by task: who won what, and is it more than chance?
 
-An arm is a run, or several that differ in their seed alone, of which a task counts once, with its mean over the runs. Tasks
+An arm is a run, or several that differ only in their seed; a task counts once, with its mean over the runs. Tasks
 differ far more than agents do, so the comparison is paired. Runs over different games are refused with the reason.
 """
 
@@ -118,7 +118,7 @@ class Comparison(Report):
 
     @cached_property
     def steps(self) -> PairedMean | None:
-        """The difference in steps (executed commands) on tasks that both won; None where there are none."""
+        """The difference in steps (executed commands) on tasks that both won; None if there are none."""
         return PairedMean.of(metrics.STEPS, [pair for pair in self.pairs if pair.won == (1.0, 1.0)])
 
     @cached_property

@@ -122,7 +122,7 @@ def as_markdown(report: TabledReport) -> str:
 
 class PublishedFigure(Frozen):
     """One published figure: ``success`` in per cent, ``split`` None where not stated, ``trials`` in words. ``protocol`` is the
-    one of `housequest.agent.protocols` under which it was measured, None where there is none of it.
+    one of `housequest.agent.protocols` under which it was measured, None if there is none of it.
     """
 
     method: str

@@ -145,7 +145,7 @@ async def run_batch(
 
 @contextmanager
 def stopped_when_full(folder: Path) -> Generator[None]:
-    """Raise ``Stopped`` where there is no room left for ``folder``: what was written stays valid, and can be gone on with."""
+    """Raise ``Stopped`` if there is no room left for ``folder``: the written files stay valid, and the run can be resumed."""
     try:
         yield
     except OSError as error:

@@ -1,9 +1,9 @@
 """Estimate what runs will use before they are played: calls, tokens and cost, as a range.
 
-Where episodes of the same agent and model under the same conditions are finished, they say it of tasks of their types. Of all
-others, the agent plays some of the tasks with its own prompts. The built-in model replies itself. In another model's place the
-world's expert does, or nobody where there is none: so long are the prompts, and so few calls it takes who makes no mistake. Who
-makes many takes all turns. Episodes of another model may widen that, and never narrow it.
+For task types with finished episodes of the same agent and model under the same conditions, these give the range. For all
+others, the agent plays some tasks with its own prompts. The built-in model replies itself; in another model's place the world's
+expert does, if there is one. That gives the length of prompts, and the calls of a model that makes no mistake; a model that
+makes many uses all turns. Episodes of another model may widen the range, but never narrow it.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def kept_lines(kind: type[T], file: Path) -> Iterator[T]:
 
 
 def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = False) -> list[Fault]:
-    """The faults of ``file``, which holds one record of ``kind`` or ``lines`` of them; none where there is no file."""
+    """The faults of ``file``, which holds one record of ``kind`` or ``lines`` of them; none if there is no file."""
     return [found for _, found in records(kind, file, largest, lines=lines) if isinstance(found, Fault)]
 
 

@@ -254,7 +254,7 @@ def _split_for(settings: Settings, rules: Sequence[Rule]) -> str:
 
 
 def _drawn(spec: RunSpec, settings: Settings, rules: Sequence[Rule], games: int) -> tuple[Task, ...]:
-    """The first tasks of the split of which ``games`` are about each of the ``rules``, as far as there are so many."""
+    """The split's first tasks, so that ``games`` of them are about each of the ``rules``, if it has that many."""
     world, budget = spec.setup.world, taken(RuleBudget(tuple(rules)), spec.config.agent, spec.setup.world)
     wanted = find_types(settings.type, tuple(world.info.task_types)) if settings.type else ()
     left, chosen = dict.fromkeys(told_in(budget, None), games), list[Task]()

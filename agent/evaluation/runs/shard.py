@@ -212,7 +212,7 @@ def verify_run(folder: RunFolder) -> Verification:
     """Look at every file of a run but its clocks. A run that is being played can have an episode without its line.
 
     What a part adds to the folder, it looks at itself: the group ``housequest.files`` has functions that take the folder and
-    return a list of `Fault`. Raises ``ConfigurationError`` where there is no run.
+    return a list of `Fault`. Raises ``ConfigurationError`` if there is no run.
     """
     if not folder.manifest_file.exists() and folder.episodes.is_dir():
         return Verification(folder.path, faults=(Fault(str(folder.manifest_file), f"it is gone.{MANIFEST_WAY_OUT}"),))

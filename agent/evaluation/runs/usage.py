@@ -218,7 +218,7 @@ def _timed_calls(run: RunFolder) -> dict[str, list[_CallLine]]:
 
 
 def _lines(kind: type[T], path: Path) -> Iterator[T]:
-    """The undamaged lines of a file; none where there is no file."""
+    """The undamaged lines of a file; none if there is no file."""
     for _, line in recorded_lines(path, strict=False) if path.exists() else ():
         with suppress(ValidationError, RecursionError):
             yield kind.model_validate_json(line)

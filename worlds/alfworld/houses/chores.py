@@ -37,7 +37,7 @@ class Chores:
 
 
 def make_chores(split: str, seed: int) -> Chores:
-    """The chores of a seed. Raises ``ConfigurationError`` where there are none."""
+    """The chores of a seed. Raises ``ConfigurationError`` if there are none."""
     if not 0 <= seed < SEEDS:
         raise ConfigurationError(f"There are no chores {seed}; give a seed from 0 to {SEEDS - 1}.")
     dice = Dice(f"housequest {split} {VERSION} {seed}")

@@ -157,7 +157,7 @@ class House:
 
 
 def make_house(seed: int, habits: Counts | None = None) -> House:
-    """The house of ``seed``, by the habits of ``train`` by default. Raises ``ConfigurationError`` where there is none."""
+    """The house of ``seed``, by the habits of ``train`` by default. Raises ``ConfigurationError`` if there is none."""
     if not 0 <= seed < SEEDS:
         raise ConfigurationError(f"There is no made-up house {seed}; give a seed from 0 to {SEEDS - 1}.")
     habits = load_counts() if habits is None else habits

@@ -212,7 +212,7 @@ class Drawings:
 
     @property
     def bound(self) -> str:
-        """A description of the pictures; empty where there are none."""
+        """A description of the pictures; empty if there are none."""
         some = f" Episodes that have some: {self._drawn}; there was no room for more." if self._full else ""
         marks = "+ stands before what is new since the turn before, * before what the goal names."
         shown = "what the player's camera saw" if self._by_camera else "the house as far as the player knew it"
