@@ -110,20 +110,20 @@ _SHARED = (
     ("take egg 2 from sinkbasin 1", "Bob says what he found, and which goal he takes", 1.8),
     ("go to microwave 1", "You carry an egg, so he leaves the egg to you", 1.4),
     ("heat egg 2 with microwave 1", "The egg is hot", 1.0),
-    ("go to fridge 1", "Both of you are seen walking through the house", 1.0),
-    ("open fridge 1", "Whatever is in it, only you see", 1.0),
-    ("move egg 2 to fridge 1", "The first goal of yours is done", 1.2),
+    ("go to fridge 1", "You see both of you walk through the house", 1.0),
+    ("open fridge 1", "Only you see what is in it", 1.0),
+    ("move egg 2 to fridge 1", "Your first goal is done", 1.2),
     ("I'll do the potato", "Say what you will do, in your own words", 2.0),
-    ("go to countertop 2", "Bob leaves it to you, and told where he saw one", 1.6),
+    ("go to countertop 2", "Bob leaves it to you, and says where he saw one", 1.6),
     ("take potato 1 from countertop 2", "", 0.7),
     ("go to microwave 1", "", 0.7),
     ("heat potato 1 with microwave 1", "", 0.7),
     ("go to garbagecan 1", "", 0.7),
     ("move potato 1 to garbagecan 1", "The last goal", 0.8),
 )
-"""A person's lines beside the expert, as in the tutorial, each with the text to wait for, and the seconds to show it."""
+"""A person's lines beside the expert, as in the tutorial, each with the caption before it and its seconds."""
 _WITH_MODEL = (
-    ("I'll do the potato", "Bob is the model that ships. Say what you will do", 2.0),
+    ("I'll do the potato", "Bob is the built-in model. Say what you will do", 2.0),
     ("go to countertop 2", "", 0.8),
     ("take potato 1 from countertop 2", "He leaves the potato to you, and takes the egg", 1.6),
     ("go to microwave 1", "", 0.8),
@@ -136,7 +136,7 @@ _WITH_MODEL = (
     ("go to drawer 1", "He says what is done, and what he takes next", 1.4),
     ("open drawer 1", "", 0.8),
     ("move fork 2 to drawer 1", "", 0.8),
-    *(("wait", "What is left is the mug, and he has it", 0.8) for _ in range(4)),
+    *(("wait", "Only the mug is left, and he has it", 0.8) for _ in range(4)),
 )
 """The same beside the model that ships."""
 TWO = (
@@ -147,13 +147,13 @@ TWO = (
         2.2,
     ),
     ("take egg 2 from sinkbasin 1", "take fork 2 from diningtable 1", "Each sees what the other carries", 1.4),
-    ("go to microwave 1", "I have a fork, it goes into a drawer", "What is said is heard at once, and costs no turn", 2.0),
+    ("go to microwave 1", "I have a fork, it goes into a drawer", "Words arrive at once, and cost no turn", 2.0),
     ("", "go to drawer 1", "", 0.8),
-    ("heat egg 2 with microwave 1", "open drawer 1", "What is in the drawer, only Bob sees", 1.2),
+    ("heat egg 2 with microwave 1", "open drawer 1", "Only Bob sees what is in the drawer", 1.2),
     ("go to fridge 1", "move fork 2 to drawer 1", "The first goal is done", 1.2),
     ("open fridge 1", "go to countertop 2", "", 0.8),
     ("move egg 2 to fridge 1", "take mug 1 from countertop 2", "The second one", 1.0),
-    ("I do the potato", "", "Who does what is a matter of talk", 1.6),
+    ("I do the potato", "", "They agree on who does what", 1.6),
     ("go to countertop 2", "go to microwave 1", "", 0.8),
     ("take potato 1 from countertop 2", "heat mug 1 with microwave 1", "", 0.8),
     ("go to microwave 1", "go to shelf 1", "", 0.8),
@@ -161,7 +161,7 @@ TWO = (
     ("go to garbagecan 1", "wait", "", 0.8),
     ("move potato 1 to garbagecan 1", "wait", "", 0.8),
 )
-"""Ann's and Bob's lines, with the text to wait for on their screens, and the seconds to show it."""
+"""Ann's and Bob's lines, with the caption before them and its seconds."""
 _RULES = [
     "Closed things must be opened before one sees what is in them.",
     "A thing is heated while it is held, at a microwave.",
