@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from housequest.agent.models.base import encodable
-from housequest.agent.models.openai import EndpointName, read_openai_name, told_destination
+from housequest.agent.models.openai import OpenAIProvider
 from housequest.agent.models.openai.protocol import at, finite, listed
 from housequest.agent.models.openai.server import Attempts, CallFailure, Server
 from housequest.agent.models.registry import CallOptions
@@ -36,10 +36,10 @@ Vector = tuple[float, ...]
 class EndpointEmbedder:
     """An embedding model behind an OpenAI-compatible endpoint, called like `OpenAIModel` but without a rate limiter."""
 
-    def __init__(self, served: EndpointName, calls: CallOptions) -> None:
+    def __init__(self, served: OpenAIProvider, calls: CallOptions) -> None:
         self._model = served.model
         self._server = Server(served.endpoint, calls)
-        self.name = f"openai:{served}"
+        self.name = f"openai:{served.rest}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return a vector for each of ``texts``. Raises ``ModelError``, fatal unless these texts were refused."""
@@ -138,7 +138,7 @@ def make_embedder(name: str, calls: CallOptions | None = None) -> Embedder:
         case "local", _, folder if folder.strip():
             return LocalEmbedder(folder.strip())
         case "openai", _, served:
-            return EndpointEmbedder(read_openai_name(served.strip()), calls or CallOptions())
+            return EndpointEmbedder(OpenAIProvider(served.strip()), calls or CallOptions())
         case _:
             forms = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
             raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {forms}.")
@@ -147,13 +147,13 @@ def make_embedder(name: str, calls: CallOptions | None = None) -> Embedder:
 def model_alone(name: str) -> str:
     """The name of the embedding model without its host or folder, for files that are shared."""
     kind, _, rest = name.partition(":")
-    return f"{kind}:{read_openai_name(rest).model if kind == 'openai' else PurePath(rest).name}"
+    return f"{kind}:{OpenAIProvider(rest).model if kind == 'openai' else PurePath(rest).name}"
 
 
 def texts_go_to(name: str) -> str | None:
     """Describe the server that gets the texts; None if it is this machine. Raises ``ConfigurationError``."""
     kind, _, rest = name.partition(":")
-    return told_destination(read_openai_name(rest.strip()).endpoint) if kind == "openai" else None
+    return OpenAIProvider(rest.strip()).elsewhere() if kind == "openai" else None
 
 
 class EmbeddingIndex:

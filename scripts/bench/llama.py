@@ -23,7 +23,7 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.gguf import read_header
-from housequest.agent.models.llama import installed, read_llama_name
+from housequest.agent.models.llama import LlamaProvider, installed
 from housequest.agent.models.llama.model import LlamaModel
 from housequest.worlds.registry import make_world
 from tests.agent.models.tiny import write_tiny
@@ -119,7 +119,7 @@ async def conversations(house: str) -> list[list[Message]]:
 async def _called(file: Path, runtime: str, cache: str, calls: Sequence[Sequence[Message]]) -> _Spent:
     # With flash attention, as the bare runtime below.
     named = f"bench?runtime={runtime}&slots=1&threads=1&gpu_layers=0&flash=on&cache={cache}&context={CONTEXT}"
-    model = LlamaModel(file, read_llama_name(named)[1], name="llama:bench", timeout=600.0)
+    model = LlamaModel(file, LlamaProvider(named).options, name="llama:bench", timeout=600.0)
     try:
         await model.runtime()
         began, worked, read, written = time.perf_counter(), _worked(model.pid), 0, 0
@@ -160,7 +160,7 @@ async def _crowd(file: Path, runtime: str, conversation: list[Message]) -> list[
     talks = [[*conversation[:-1], Message("user", f"{conversation[-1].content} ({at})")] for at in range(CONVERSATIONS)]
     took: list[str] = []
     for slots in SLOTS:
-        options = read_llama_name(f"bench?runtime={runtime}&slots={slots}&threads=1&gpu_layers=0&flash=on&context=4096")[1]
+        options = LlamaProvider(f"bench?runtime={runtime}&slots={slots}&threads=1&gpu_layers=0&flash=on&context=4096").options
         model = LlamaModel(file, options, name="llama:bench", timeout=600.0)
         gate = asyncio.Semaphore(slots)
 

@@ -22,7 +22,7 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.agent.models.gguf import read_header
-from housequest.agent.models.llama import installed, read_llama_name
+from housequest.agent.models.llama import LlamaProvider, installed
 from housequest.worlds.registry import make_world
 from tests.agent.models.tiny import write_tiny
 from tests.backends.lota import Lister
@@ -159,5 +159,5 @@ def _evaluated(answered: Completion | Scores) -> int:
 def _runtime(path: Path, *, cache: bool) -> LlamaCpp:
     from housequest.agent.models.llama.decoding import LlamaCpp
 
-    options = read_llama_name(f"bench?{EXACT}&cache={'on' if cache else 'off'}")[1]
+    options = LlamaProvider(f"bench?{EXACT}&cache={'on' if cache else 'off'}").options
     return LlamaCpp(str(path), min(read_header(path).context or LARGEST, LARGEST), options)

@@ -71,11 +71,6 @@ class LlamaOptions:
         return f"{self.computing} thread{'' if self.computing == 1 else 's'}"
 
 
-def read_llama_name(rest: str) -> tuple[str, LlamaOptions]:
-    """Parse the part after ``llama:`` into file and options. Raises ``ConfigurationError``."""
-    return split_options(rest, LlamaOptions, "A llama: model")
-
-
 def installed() -> tuple[RuntimeName, ...]:
     """The installed runtimes, the preferred one first, without importing them."""
     return tuple(name for name, module in _MODULES.items() if importlib.util.find_spec(module) is not None)
@@ -92,41 +87,41 @@ def chosen_runtime(options: LlamaOptions) -> RuntimeName:
 
 
 class LlamaProvider(ModelProvider):
-    """A GGUF file with its options."""
+    """A GGUF ``file`` with its ``options``."""
 
     forms = ("llama:FILE.gguf",)
 
     def __init__(self, rest: str) -> None:
-        self._named, self._options = read_llama_name(rest)
-        super().__init__(with_options(file_name(self._named), self._options))
+        self.file, self.options = split_options(rest, LlamaOptions, "A llama: model")
+        super().__init__(with_options(file_name(self.file), self.options))
 
     def make(self, *, name: str, options: CallOptions) -> Model:
         from housequest.agent.models.llama.model import LlamaModel
 
-        how = replace(self._options, runtime=chosen_runtime(self._options))
+        how = replace(self.options, runtime=chosen_runtime(self.options))
         if options.watch:
             # A watched game makes one call at a time, and each slot needs memory for a whole context.
             how = replace(how, slots=1, batch=min(how.batch, ATTENDED_BATCH))
-        return LlamaModel(given_path(self._named), how, name=name, timeout=options.timeout, watch=options.watch)
+        return LlamaModel(given_path(self.file), how, name=name, timeout=options.timeout, watch=options.watch)
 
     def portable(self) -> str:
         # The runtime is recorded, since replies may differ between them.
-        options = self._options
+        options = self.options
         template, lora = (each and Path(each).name for each in (options.template, options.lora))
         settled = replace(options, runtime=chosen_runtime(options), template=template, lora=lora)
-        return with_options(Path(self._named).name, settled)
+        return with_options(Path(self.file).name, settled)
 
     def digest(self) -> str:
         """A digest of the model and its adapter; also checks the template, so that no run begins without its files."""
         from housequest.agent.models.gguf import check_adapter, fingerprint, read_header
 
-        path, options = given_path(self._named), self._options
+        path, options = given_path(self.file), self.options
         header = read_header(path)
         if options.template not in (None, "chatml"):
             try:
                 load_template(str(given_path(options.template)))
             except Refused as refused:
-                raise ConfigurationError(f"llama:{self._named} {refused}. {refused.way_out}") from None
+                raise ConfigurationError(f"llama:{self.file} {refused}. {refused.way_out}") from None
         digest = fingerprint(path)
         # Two adapters of one name make two models.
         if options.lora is None:
@@ -137,7 +132,7 @@ class LlamaProvider(ModelProvider):
     def learned_from(self) -> tuple[str, ...]:
         # `housequest train` writes a recipe beside its adapter.
         try:
-            recipe = json.loads(read_file(given_path(self._options.lora or "").with_name("recipe.json"), LARGEST))
+            recipe = json.loads(read_file(given_path(self.options.lora or "").with_name("recipe.json"), LARGEST))
             lessons, runs = recipe["lessons"], map(str, recipe.get("conversations", {}).get("from", ()))
             houses = (f"generated:0..{int(lessons['houses']) - 1}",) if lessons["houses"] else ()
             return tuple(dict.fromkeys((*houses, *(("train",) if lessons["games"] else ()), *runs)))
@@ -145,7 +140,7 @@ class LlamaProvider(ModelProvider):
             return ()  # no adapter, or not made by us
 
     def computes(self) -> str | None:
-        options = self._options
+        options = self.options
         told = f"The model computes with {options.said_threads}, one less than it may use; ?threads=N changes that."
         return told if options.threads is None else None
 

@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
 from housequest.agent.models.base import Model
-from housequest.agent.models.keys import OFFICIAL_KEY, OFFICIAL_URL, Endpoint, check_extra, load_keys, parse_endpoint
+from housequest.agent.models.keys import OFFICIAL_KEY, OFFICIAL_URL, check_extra, load_keys, parse_endpoint
 from housequest.agent.models.registry import CallOptions, ModelProvider, split_options, with_options
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.options import option
@@ -34,86 +34,58 @@ class EndpointOptions:
     max_completion_tokens: int | None = option(None, "tokens of a reply, including thinking", least=1)
 
 
-@dataclass(frozen=True, slots=True)
-class EndpointName:
-    """A parsed model name; ``extra`` holds the parameters added to each request, as ``KEY.KEY=VALUE``."""
-
-    model: str
-    options: EndpointOptions
-    endpoint: Endpoint
-    extra: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return self.named if self.endpoint.url == OFFICIAL_URL else f"{self.named}@{self.endpoint.url}"
-
-    @property
-    def named(self) -> str:
-        """The name without the address."""
-        named = with_options(self.model, self.options)
-        extra = "&".join(f"{_EXTRA}{quote(pair, safe=_UNQUOTED)}" for pair in self.extra)
-        return f"{named}{'&' if '?' in named else '?'}{extra}" if extra else named
-
-    @property
-    def body(self) -> dict[str, Any]:
-        """``extra`` as the JSON that is sent."""
-        return _body(self.extra)
-
-
 class OpenAIProvider(ModelProvider):
-    """Any OpenAI-compatible endpoint."""
+    """A model at any OpenAI-compatible endpoint. ``extra`` holds parameters added to each request, as ``KEY.KEY=VALUE``, and
+    ``body`` the same as the JSON that is sent. Error messages never contain the address."""
 
     forms = ("openai:NAME", "openai:NAME@http://HOST:PORT/v1")
     images = True
 
     def __init__(self, rest: str) -> None:
-        self._served = read_openai_name(rest)
-        super().__init__(str(self._served))
+        # A model's own name may contain slashes, colons and "@"; the address begins at the last "@http".
+        at = max(rest.lower().rfind("@http://"), rest.lower().rfind("@https://"))
+        named, url = (rest, OFFICIAL_URL) if at < 0 else (rest[:at], rest[at + 1 :])
+        if "://" in named:
+            raise ConfigurationError("The model's address begins with neither http:// nor https://.")
+        named, self.extra = _apart(named)
+        self.model, self.options = split_options(named, EndpointOptions, "An openai: model")
+        if not self.model or len(self.model) > LONGEST_NAME or not self.model.isprintable():
+            raise ConfigurationError(f"{shown(self.model, 60)} is not the name of a model.")
+        if at < 0 and _FORGOTTEN_SCHEME.search(named):
+            raise ConfigurationError(f"{shown(named, 60)} would be sent to the official host; write http:// after the @.")
+        self.body = _body(self.extra)
+        self.endpoint = parse_endpoint(url)
+        named = self._named(self.extra)
+        super().__init__(named if self.endpoint.url == OFFICIAL_URL else f"{named}@{self.endpoint.url}")
+
+    def _named(self, extra: Sequence[str]) -> str:
+        """The name without the address."""
+        named = with_options(self.model, self.options)
+        quoted = "&".join(f"{_EXTRA}{quote(pair, safe=_UNQUOTED)}" for pair in extra)
+        return f"{named}{'&' if '?' in named else '?'}{quoted}" if quoted else named
 
     def make(self, *, name: str, options: CallOptions) -> Model:
         from housequest.agent.models.openai.model import OpenAIModel
 
-        return OpenAIModel(self._served, options, name=name)
+        return OpenAIModel(self, options, name=name)
 
     def portable(self) -> str:
-        served = self._served
-        usual, own = load_keys().extra_body(served.endpoint), served.body
-        more = (f"{name}={json.dumps(value)}" for name, value in usual.items() if name not in own)
-        return replace(served, extra=tuple(sorted((*more, *served.extra)))).named
+        usual = load_keys().extra_body(self.endpoint)
+        more = (f"{name}={json.dumps(value)}" for name, value in usual.items() if name not in self.body)
+        return self._named(sorted((*more, *self.extra)))
 
     def elsewhere(self) -> str | None:
-        return told_destination(self._served.endpoint)
+        keys = load_keys()
+        keys.check_private(self.endpoint)
+        variables = " and ".join(keys.named(self.endpoint))
+        key = f"with the key in {variables}" if variables else "without a key"
+        return None if self.endpoint.loopback else f"{'/'.join(self.endpoint.url.split('/')[:3])} {key}"
 
     @classmethod
     def about(cls) -> str:
         keys = {OFFICIAL_KEY, *(said["key_env"] for said in load_keys().tables.values() if "key_env" in said)}
         known = ", ".join(f"{key} is {'set' if os.environ.get(key) else 'not set'}" for key in sorted(keys))
         return f"the official host, or any other OpenAI-compatible server ({known})"
-
-
-def told_destination(endpoint: Endpoint) -> str | None:
-    """Describe the server and the key it gets; None if it is this machine. Raises ``ConfigurationError``."""
-    keys = load_keys()
-    keys.check_private(endpoint)
-    variables = " and ".join(keys.named(endpoint))
-    key = f"with the key in {variables}" if variables else "without a key"
-    return None if endpoint.loopback else f"{'/'.join(endpoint.url.split('/')[:3])} {key}"
-
-
-def read_openai_name(rest: str) -> EndpointName:
-    """Parse the part after ``openai:``. Raises ``ConfigurationError``, whose message never contains the address."""
-    # A model's own name may contain slashes, colons and "@"; the address begins at the last "@http".
-    at = max(rest.lower().rfind("@http://"), rest.lower().rfind("@https://"))
-    named, url = (rest, OFFICIAL_URL) if at < 0 else (rest[:at], rest[at + 1 :])
-    if "://" in named:
-        raise ConfigurationError("The model's address begins with neither http:// nor https://.")
-    named, extra = _apart(named)
-    model, options = split_options(named, EndpointOptions, "An openai: model")
-    if not model or len(model) > LONGEST_NAME or not model.isprintable():
-        raise ConfigurationError(f"{shown(model, 60)} is not the name of a model.")
-    if at < 0 and _FORGOTTEN_SCHEME.search(named):
-        raise ConfigurationError(f"{shown(named, 60)} would be sent to the official host; write http:// after the @.")
-    _body(extra)
-    return EndpointName(model, options, parse_endpoint(url), extra)
 
 
 def _apart(named: str) -> tuple[str, tuple[str, ...]]:

@@ -33,7 +33,7 @@ from housequest.worlds.errors import ModelError
 if TYPE_CHECKING:
     from httpx2 import Response
 
-    from housequest.agent.models.openai import EndpointName
+    from housequest.agent.models.openai import OpenAIProvider
     from housequest.agent.models.openai.server import Clients
 
 LONGEST_MESSAGE = 700
@@ -53,7 +53,7 @@ class EndpointCalls:
     endpoint's key is missing.
     """
 
-    def __init__(self, served: EndpointName, options: CallOptions, name: str) -> None:
+    def __init__(self, served: OpenAIProvider, options: CallOptions, name: str) -> None:
         self.name, self.served, self.options = name, served.model, options
         self.server = Server(served.endpoint, options)
         self._least_tokens = served.options.max_completion_tokens or 0

@@ -50,7 +50,7 @@ from housequest.worlds.paths import atomic_write, cache_folder, read_file
 from housequest.worlds.validation import Invalid, read_json
 
 if TYPE_CHECKING:
-    from housequest.agent.models.openai import EndpointName
+    from housequest.agent.models.openai import OpenAIProvider
 
 SCORED_AT_ONCE = 16
 KEPT = 24 * 3600.0
@@ -94,7 +94,7 @@ class _Kept:
 class OpenAIModel(EndpointCalls, Model):
     """A model behind an OpenAI-compatible endpoint. Raises ``ConfigurationError`` if the endpoint's key is missing."""
 
-    def __init__(self, served: EndpointName, calls: CallOptions, *, name: str) -> None:
+    def __init__(self, served: OpenAIProvider, calls: CallOptions, *, name: str) -> None:
         super().__init__(served, calls, name)
         self._found: dict[str, Capabilities] = {}
         """What was probed, once for each part; "everything" stands for all."""

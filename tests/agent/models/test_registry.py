@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.models.keys import KeyRing
-from housequest.agent.models.openai import read_openai_name
+from housequest.agent.models.openai import OpenAIProvider
 from housequest.agent.models.registry import make_model, models_of, named_models, parse_model, portable_name
 from housequest.worlds.errors import ConfigurationError
 from tests.parts import needs
@@ -30,7 +30,8 @@ from tests.parts import needs
 )
 def test_an_endpoints_model(name: str, model: str, address: str) -> None:
     parsed = parse_model(name)
-    served = read_openai_name(parsed.rest)
+    served = parsed.provider
+    assert isinstance(served, OpenAIProvider)
     assert (served.model, served.endpoint.address) == (model, address)
     assert parse_model(str(parsed)) == parsed
 

@@ -12,7 +12,7 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Message, Request
-from housequest.agent.models.llama import installed, read_llama_name
+from housequest.agent.models.llama import LlamaProvider, installed
 from housequest.agent.models.llama.model import CHATML_MARKS, LlamaModel
 from housequest.worlds.registry import make_world
 from tests.agent.models.tiny import Kind, write_tiny
@@ -32,7 +32,7 @@ def model_of(path: Path, runtime: str, more: str = "") -> LlamaModel:
     if runtime not in installed():
         pytest.skip(f"needs {runtime}")
     exact = "cache_type=f32&flash=off&threads=1&slots=1&cache=off&context=12288"
-    options = read_llama_name(f"tiny.gguf?runtime={runtime}&{exact}{more}")[1]
+    options = LlamaProvider(f"tiny.gguf?runtime={runtime}&{exact}{more}").options
     return LlamaModel(path, options, name="llama:tiny.gguf", timeout=120)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.builtin.network import Cache, Network, NetworkInput, Shape
-from housequest.agent.models.llama import installed, read_llama_name
+from housequest.agent.models.llama import LlamaProvider, installed
 from housequest.agent.models.llama.model import LlamaModel
 from tests.agent.models.tiny import HEADS, HIDDEN, LAYERS, WIDTH, Kind, tensors_of, token_of, write_tiny
 
@@ -94,7 +94,9 @@ def test_logits_and_greedy_tokens_agree(tmp_path: Path, runtime: str, read: Call
     letters = {character: token_of(character) for character in map(chr, range(33, 127))}
 
     async def run() -> Completion:
-        model = LlamaModel(file, read_llama_name(f"tied.gguf?runtime={runtime}&{EXACT}")[1], name="llama:tied.gguf", timeout=30)
+        model = LlamaModel(
+            file, LlamaProvider(f"tied.gguf?runtime={runtime}&{EXACT}").options, name="llama:tied.gguf", timeout=30
+        )
         try:
             # Letters alone, each of which is one token; what is told of them is what they were before they were favoured.
             favoured: dict[int | str, float] = dict.fromkeys(letters.values(), 30.0)

@@ -22,7 +22,7 @@ from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Message, ReplyProgress, Request, Watch, unwatched
 from housequest.agent.models.checking import check_model
-from housequest.agent.models.llama import ATTENDED_BATCH, installed, read_llama_name
+from housequest.agent.models.llama import ATTENDED_BATCH, LlamaProvider, installed
 from housequest.agent.models.llama.model import STARTS, WORKER, LlamaModel
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
@@ -50,7 +50,7 @@ def runtime(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def use(path: Path, options: str, test: Callable[[LlamaModel], Awaitable[R]], timeout: float = 30.0) -> R:
     async def run() -> R:
-        model = LlamaModel(path, read_llama_name(f"tiny.gguf?{options}")[1], name="llama:tiny.gguf", timeout=timeout)
+        model = LlamaModel(path, LlamaProvider(f"tiny.gguf?{options}").options, name="llama:tiny.gguf", timeout=timeout)
         try:
             return await test(model)
         finally:
@@ -251,7 +251,7 @@ def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
 
     called_off = threading.Event()
     called_off.set()
-    runtime = LlamaCpp(str(tiny), 128, read_llama_name("tiny.gguf?slots=1&threads=1")[1])
+    runtime = LlamaCpp(str(tiny), 128, LlamaProvider("tiny.gguf?slots=1&threads=1").options)
     try:
         assert runtime.score(HELLO, ("go", "take"), called_off).logprobs == ()
         assert len(runtime.score(HELLO, ("go", "take"), threading.Event()).logprobs) == 2

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.config import Settings
-from housequest.agent.models.llama import LlamaOptions, chosen_runtime, load_template, read_llama_name
+from housequest.agent.models.llama import LlamaOptions, LlamaProvider, chosen_runtime, load_template
 from housequest.agent.models.registry import computes, parse_model, portable_name, with_options
 from housequest.agent.processes import processors
 from housequest.agent.setup import set_up
@@ -38,7 +38,8 @@ OPTIONS = st.builds(
 
 @given(OPTIONS)
 def test_what_is_written_is_read(options: LlamaOptions) -> None:
-    assert read_llama_name(with_options("/a folder/model.gguf", options)) == ("/a folder/model.gguf", options)
+    named = LlamaProvider(with_options("/a folder/model.gguf", options))
+    assert (named.file, named.options) == ("/a folder/model.gguf", options)
 
 
 @pytest.mark.parametrize(
@@ -62,11 +63,12 @@ def test_what_cannot_be_is_named(query: str, why: str) -> None:
 
 def test_a_name_without_its_place() -> None:
     parsed = parse_model("llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf")
-    path, options = read_llama_name(parsed.rest)
-    assert (path, options) == ("~/models/a b.gguf", LlamaOptions(slots=8, lora="/somewhere/own.gguf"))
+    named = LlamaProvider(parsed.rest)
+    assert (named.file, named.options) == ("~/models/a b.gguf", LlamaOptions(slots=8, lora="/somewhere/own.gguf"))
     assert str(parsed) == "llama:~/models/a b.gguf?slots=8&lora=/somewhere/own.gguf"
-    settled = LlamaOptions(slots=8, lora="own.gguf", runtime=chosen_runtime(options))
-    assert read_llama_name(parse_model(portable_name(str(parsed))).rest) == ("a b.gguf", settled)
+    settled = LlamaOptions(slots=8, lora="own.gguf", runtime=chosen_runtime(named.options))
+    again = LlamaProvider(parse_model(portable_name(str(parsed))).rest)
+    assert (again.file, again.options) == ("a b.gguf", settled)
     assert portable_name(str(parsed)).startswith("llama:a b.gguf?")
     assert portable_name(portable_name(str(parsed))) == portable_name(str(parsed))
     assert parse_model("llama:what?.gguf").rest == "what?.gguf"

@@ -20,7 +20,7 @@ llama_cpp = pytest.importorskip("llama_cpp")
 import numpy as np  # noqa: E402
 
 from housequest.agent.models.base import Message, Request  # noqa: E402
-from housequest.agent.models.llama import LlamaOptions, read_llama_name  # noqa: E402
+from housequest.agent.models.llama import LlamaOptions, LlamaProvider  # noqa: E402
 from housequest.agent.models.llama.library import Library  # noqa: E402
 from housequest.agent.models.llama.model import LlamaModel  # noqa: E402
 from housequest.agent.training.export import Conversation  # noqa: E402
@@ -103,7 +103,7 @@ def test_llama_cpp_computes_what_was_trained_and_plays_with_it(training: Trainin
     async def played() -> tuple[str, str]:
         texts: list[str] = []
         for lora in ("", f"&lora={folder.path / 'adapter.gguf'}"):
-            options = read_llama_name(f"tiny?runtime=llama-cpp-python&slots=1&threads=1&context=512{lora}")[1]
+            options = LlamaProvider(f"tiny?runtime=llama-cpp-python&slots=1&threads=1&context=512{lora}").options
             model = LlamaModel(training.base.path, options, name="llama:tiny")
             try:
                 reply = await model.complete(Request((Message("user", "1."),), max_tokens=24))
