@@ -40,10 +40,10 @@ _LEAST = 2
 
 @dataclass(frozen=True, slots=True)
 class DrawnScene:
-    """One moment of an episode, ready to be drawn. ``came`` is where the last turn's move began. ``new`` has the names that the
-    last turn told something new about, ``kinds`` those of the goal. ``true``: the situation is the true state, not the belief.
-    ``camera`` is the player's own, if any. ``enacted`` is what a simulator did with the commands; ``move`` is the one to draw,
-    None after the last one.
+    """One moment of an episode, ready to be drawn. ``came`` is where the last turn's move began, ``left`` its name. ``new`` has
+    the names that the last turn told something new about, ``kinds`` those of the goal. ``true``: the situation is the true
+    state, not the belief. ``camera`` is the player's own, if any. ``enacted`` is what a simulator did with the commands;
+    ``move`` is the one to draw, None after the last one.
     """
 
     room: Room
@@ -55,6 +55,7 @@ class DrawnScene:
     camera: Pictured | None = None
     enacted: Enacted | None = None
     move: RobotMove | None = None
+    left: str | None = None
 
     def wants(self, name: str) -> bool:
         """True if the goal names things of this kind."""
@@ -84,8 +85,8 @@ class EpisodeDrawing:
     def scene(self, belief: Belief, before: Belief | None = None) -> DrawnScene:
         """The scene of a ``belief``; ``before`` is the belief one turn earlier."""
         old, room = belief if before is None else before, as_known(self.room, belief)
-        came = None if old.at == belief.at else room.pose(old.at)
-        return DrawnScene(room, believed(room, belief), came, _news(belief, old), self.kinds)
+        left, came = (None, None) if old.at == belief.at else (old.at, room.pose(old.at))
+        return DrawnScene(room, believed(room, belief), came, _news(belief, old), self.kinds, left=left)
 
     def known_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> DrawnScene:
         """The scene of a ``belief``; if texts name no furniture, of what pictures have shown. Raises ``HousequestError``."""
@@ -225,7 +226,7 @@ def _shown(situation: Situation, seen: frozenset[str]) -> Situation:
         for one in situation.holders
         if one.name in seen
     )
-    return replace(situation, holders=tuple(holders), lit=situation.lit & seen)
+    return replace(situation, holders=tuple(holders), states=frozenset(one for one in situation.states if one[0] in seen))
 
 
 def draw_episode(

@@ -363,8 +363,11 @@ def plan_lines(scene: DrawnScene, size: tuple[int, int]) -> tuple[Content, ...]:
     """The plan in characters: first where one stands, then the plan, then what is known of each receptacle."""
     width, height = size
     now = scene.situation
-    at = f"at {flat(now.at)}" if now.at else "in the middle of the room"
-    lines = hung(Content("  "), Content(f"{at}, holding {' and '.join(map(flat, now.carried)) or 'nothing'}"), width)
+    middle = "in the middle of the room"
+    at = f"at {now.at}" if now.at else middle
+    came = f"; came from {scene.left or middle.removeprefix('in ')}" if scene.came else ""
+    held = " and ".join(map(now.named, now.carried)) or "nothing"
+    lines = hung(Content("  "), Content(flat(f"{at}, holding {held}{came}")), width)
     if scene.new:
         lines += hung(Content.styled("+ ", "$new"), Content.styled(", ".join(map(flat, sorted(scene.new))), "$new"), width)
     if (enacted := scene.enacted) is not None:
@@ -375,8 +378,9 @@ def plan_lines(scene: DrawnScene, size: tuple[int, int]) -> tuple[Content, ...]:
     drawn = text_plan(scene.room, now, room)
     rows = [Content(row) for row in drawn.rows]
     margin = len(drawn.rows[0]) + _GAP if side else 0
-    named = zip(scene.room.fixtures, drawn.keys, strict=False)
-    keys = [line for one, key in named for line in hung(*_key(scene, one.name, key), width - margin)]
+    told = [(Content("   "), Content(flat(one))) for one in drawn.others]
+    told += [_key(scene, one.name, key) for one, key in zip(scene.room.fixtures, drawn.keys, strict=True)]
+    keys = [line for mark, key in told for line in hung(mark, key, width - margin)]
     if not side:
         return (*lines, *rows, *keys)
     pairs = zip_longest(rows, keys)

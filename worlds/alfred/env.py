@@ -228,8 +228,8 @@ class AlfredEnv:
         held = objects.get(event.held or "")
         reached = [one for one in objects.values() if one.receptacle and one.id in seen and room.fixture(one.name)]
         at = min(reached, key=lambda one: one.distance, default=None)
-        lit = frozenset(one.name for one in objects.values() if one.on)
-        return Situation(event.pose, at and at.name, tuple(holders), (held.name,) if held else (), lit)
+        states = frozenset((one.name, "on") for one in objects.values() if one.on)
+        return Situation(event.pose, at and at.name, tuple(holders), (held.name,) if held else (), states)
 
     def copy(self) -> Self:
         other = copy(self)

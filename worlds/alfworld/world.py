@@ -388,6 +388,7 @@ def room_of(problem: str, game: Game) -> Room:
 
 def situation(game: Game, state: State, room: Room) -> Situation:
     """Hidden: the whole state."""
+    treated = {"hot": state.hot, "cool": state.cool - state.hot, "clean": state.clean, "sliced": state.sliced, "on": state.lit}
     here = game.receptacles_at[state.place]
     at = game.receptacles[here[0]] if here else None
     return Situation(
@@ -403,5 +404,5 @@ def situation(game: Game, state: State, room: Room) -> Situation:
             for number, name in enumerate(game.receptacles)
         ),
         () if state.held == NOTHING else (game.objects[state.held],),
-        frozenset(game.objects[thing] for thing in state.lit),
+        frozenset((game.objects[thing], word) for word, things in treated.items() for thing in things),
     )

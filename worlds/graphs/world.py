@@ -278,8 +278,8 @@ def situation(graph: Graph, room: Room) -> Situation:
         id = graph.apartment.named[name]
         known = "open" if "OPEN" in graph.state(id) else "closed" if "CLOSED" in graph.state(id) else "surface"
         holders.append(Holder(name, True, None if graph.node(id).room else known, tuple(lying)))
-    lit = frozenset(name for id, name in names.items() if "ON" in graph.state(id))
-    return Situation(room.pose(at), at, tuple(holders), tuple(names[id] for id in graph.held), lit)
+    states = frozenset((name, "on") for id, name in names.items() if "ON" in graph.state(id))
+    return Situation(room.pose(at), at, tuple(holders), tuple(names[id] for id in graph.held), states)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -280,7 +280,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A receptacle as far as it is known: ``openness`` is None if unknown, and contents count only if it is not closed."""
+    """A receptacle as far as it is known: ``openness`` is None if unknown; what is in a closed one is not drawn."""
 
     name: str
     seen: bool = False
@@ -289,25 +289,32 @@ class Holder:
 
 
 class Bystander(NamedTuple):
-    """Another player in sight: where it stands, and what it carries."""
+    """Another player in sight: where it stands, what it carries, and the receptacle it is at."""
 
     name: str
     pose: Pose
     carried: tuple[str, ...] = ()
+    at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
     """The state that a drawing shows: the agent's pose, receptacles, the things in its hands (``carried``, the last taken
-    first), and lamps that are on. ``at`` is the receptacle where it stands. From a belief (`believed`) it has a player's
-    knowledge, from a state (`Drawable.situation`) everything. ``others`` are players whose place is known."""
+    first), and ``states``: things with a word, as of `Item.state`. ``at`` is the receptacle where it stands. From a belief
+    (`believed`) it has a player's knowledge, from a state (`Drawable.situation`) everything. ``others`` are players whose place
+    is known."""
 
     pose: Pose
     at: str | None = None
     holders: tuple[Holder, ...] = ()
     carried: tuple[str, ...] = ()
-    lit: frozenset[str] = frozenset()
+    states: frozenset[tuple[str, str]] = frozenset()
     others: tuple[Bystander, ...] = ()
+
+    def named(self, thing: str) -> str:
+        """The name of a thing, followed by its states, such as "egg 2 (hot)"."""
+        words = ", ".join(sorted(word for name, word in self.states if name == thing))
+        return f"{thing} ({words})" if words else thing
 
 
 def believed(room: Room, belief: Belief) -> Situation:
@@ -322,7 +329,7 @@ def believed(room: Room, belief: Belief) -> Situation:
         )
         for one in belief.receptacles
     )
-    lit = frozenset(item.name for item in belief.items if item.lit)
+    states = frozenset((item.name, word) for item in belief.items for word in item.state)
     stood, others = [room.pose(belief.at)], list[Bystander]()
     for one in belief.others:
         if one.at is not None:
@@ -331,8 +338,9 @@ def believed(room: Room, belief: Belief) -> Situation:
             aside = BESIDE * sum(each.cell == pose.cell for each in stood)
             stood.append(pose)
             right, back = cos(radians(pose.yaw)), sin(radians(pose.yaw))
-            others.append(Bystander(one.name, replace(pose, x=pose.x + aside * right, z=pose.z - aside * back), one.carried))
-    return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.carried, lit, tuple(others))
+            stands = replace(pose, x=pose.x + aside * right, z=pose.z - aside * back)
+            others.append(Bystander(one.name, stands, one.carried, one.at))
+    return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.carried, states, tuple(others))
 
 
 BESIDE = 0.45  # metres between players at one place

@@ -120,6 +120,8 @@ def holding(box: Box, things: list[tuple[str, Box]]) -> tuple[Box, list[tuple[st
 
 MAX_BOXES = 6_000  # boxes that are drawn; no published game comes near, and a hostile one is cut off
 AGENT = "you"
+States = frozenset[tuple[str, str]]
+"""As in `Situation`."""
 MAX_HOLLOWS = 60  # open receptacles that are cut out of the furniture around them
 _SWING = 0.42
 _AIR = 0.06
@@ -133,7 +135,13 @@ _WALL = (214, 209, 198)
 _CEILING = (238, 236, 230)
 _BASE = (120, 84, 54)
 _DARK = (58, 50, 44)
-_GLOW = (255, 240, 150)
+WHITE = (244, 246, 248)
+_TONES = (("on", (255, 240, 150), 0.85), ("cool", (206, 232, 250), 0.6))
+_STEAM = tuple(
+    Box(x - 0.02, y, z - 0.02, x + 0.02, y + 0.12, z + 0.02)
+    for x, y, z in ((-0.05, 0.04, 0.02), (0.03, 0.08, 0.05), (0.05, 0.02, -0.05))
+)
+"""Wisps above a thing that is hot."""
 _BODY = (226, 88, 52)
 _OTHERS = ((170, 92, 190), (64, 128, 208), (72, 150, 84))
 _PATH = (240, 196, 72)
@@ -202,10 +210,10 @@ def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[P
 def bystanders(situation: Situation) -> Iterator[Part]:
     """The other players, each in its own colour."""
     for number, one in enumerate(situation.others):
-        yield from agent(one.pose, one.carried, one.name, _OTHERS[number % len(_OTHERS)])
+        yield from agent(one.pose, one.carried, situation.states, one.name, _OTHERS[number % len(_OTHERS)])
 
 
-def agent(pose: Pose, carried: Sequence[str], name: str = AGENT, body: Colour = _BODY) -> Iterator[Part]:
+def agent(pose: Pose, carried: Sequence[str], states: States, name: str = AGENT, body: Colour = _BODY) -> Iterator[Part]:
     """A player with the things that it holds; its nose and hands show the direction of view."""
     side = pose.quarter
     dx, dz = sin(radians(pose.yaw)), cos(radians(pose.yaw))
@@ -222,7 +230,7 @@ def agent(pose: Pose, carried: Sequence[str], name: str = AGENT, body: Colour = 
         # One thing is held before the body, two side by side.
         aside = 0.0 if len(carried) == 1 else 0.18 if number == 0 else -0.18
         thing = box_of(kind_of(held)).moved(x + 0.34 * dx + aside * dz, 0.95, z + 0.34 * dz - aside * dx)
-        yield from _shaped(thing, side, kind_of(held), held)
+        yield from _shaped(thing, side, kind_of(held), held, states)
 
 
 def path(cells: tuple[tuple[float, float], ...]) -> Iterator[Part]:
@@ -250,7 +258,7 @@ def _drawn(room: Room, fixture: Fixture, holder: Holder, situation: Situation, h
     if kind.form in ("solid", "table", "counter"):
         yield from _supports(room, fixture, [thing for _, thing in things])
     for name, thing in things:
-        yield from _shaped(thing, fixture.front, kind_of(name), name, lit=name in situation.lit)
+        yield from _shaped(thing, fixture.front, kind_of(name), name, situation.states)
 
 
 def _closed(fixture: Fixture) -> Iterator[Part]:
@@ -314,10 +322,19 @@ def _opened(fixture: Fixture, box: Box, door: bool) -> Iterator[Part]:
             yield from _shaped(box, front, kind, name)
 
 
-def _shaped(box: Box, front: Side, kind: Kind, name: str, *, lit: bool = False) -> Iterator[Part]:
+def _shaped(box: Box, front: Side, kind: Kind, name: str, states: States = frozenset()) -> Iterator[Part]:
     for share, colour in kind.parts or (((0, 0, 0, 1, 1, 1), kind.colour),):
-        part = box.part(front, *share)
-        yield Part(part, _mixed(colour, _GLOW, 0.85) if lit else colour, name)
+        yield Part(box.part(front, *share), toned(colour, name, states), name)
+    if (name, "hot") in states:
+        x, _, z = box.centre
+        for wisp in _STEAM:
+            yield Part(wisp.moved(x, box.y1, z), WHITE, name)
+
+
+def toned(colour: Colour, name: str, states: States) -> Colour:
+    """The ``colour`` of a thing as its state changes it: a lamp that is on glows, and what is cool is covered with frost."""
+    tone = next(((ink, share) for word, ink, share in _TONES if (name, word) in states), None)
+    return _mixed(colour, *tone) if tone else colour
 
 
 def _supports(room: Room, fixture: Fixture, things: list[Box]) -> Iterator[Part]:

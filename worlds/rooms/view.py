@@ -12,7 +12,7 @@ from housequest.worlds.rooms.light import lighten
 from housequest.worlds.rooms.plans import WALL
 from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
 from housequest.worlds.rooms.room import EYE, GRID, Box, Holder, Point, Pose, Room, Situation, kind_of, way
-from housequest.worlds.rooms.stage import agent, bystanders, furniture, inner, laid_in, outer, path
+from housequest.worlds.rooms.stage import WHITE, agent, bystanders, furniture, inner, laid_in, outer, path, toned
 
 Drawing = Literal["house", "eyes", "plan"]
 """The doll's house, the agent's view from where it stands, and the plan."""
@@ -49,7 +49,7 @@ def picture(
         room = replace(room, scenery=tuple(lowered))
         parts = [*outer(room, near), *way_marks]
     parts += furniture(room, situation, pale=True)
-    parts += [*agent(situation.pose, situation.carried), *bystanders(situation)]
+    parts += [*agent(situation.pose, situation.carried, situation.states), *bystanders(situation)]
     camera = _above(room.walls, yaw, pitch, size, aspect)
     frame = render(parts, camera, size)
     # In blocks, shadows would hide more than they show.
@@ -60,7 +60,7 @@ def draw(room: Room, situation: Situation, pose: Pose, size: Size, *, aspect: fl
     """The view from ``pose``; things held are drawn over it, in colours alone."""
     camera = Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, field(FIELD), aspect=aspect)
     frame = render([*inner(room), *furniture(room, situation), *bystanders(situation)], camera, size)
-    return _with_held(frame, situation.carried, aspect) if situation.carried else frame
+    return _with_held(frame, situation, aspect) if situation.carried else frame
 
 
 def gaze(room: Room, situation: Situation) -> Pose:
@@ -87,10 +87,12 @@ def gaze(room: Room, situation: Situation) -> Pose:
 
 
 class TextPlan(NamedTuple):
-    """The plan in characters: ``rows`` of equal length, and ``keys``, a line on each receptacle with its character."""
+    """The plan in characters: ``rows`` of equal length, ``keys``, a line on each fixture with its character, and one on each of
+    the ``others`` in sight."""
 
     rows: tuple[str, ...]
     keys: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
 
 def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
@@ -129,9 +131,14 @@ def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
         grid[row(stands.z0)][column(stands.x0)] = sign
     edge = "#" * (across + 2)
     known = {holder.name: holder for holder in situation.holders}
-    told = (f"{key} {name}{_told(known.get(name), floor=name in room.rooms)}" for name, key in keys.items())
-    others = (f"{ELSE} {one.name}{': ' + ', '.join(one.carried) if one.carried else ''}" for one in situation.others)
-    return TextPlan((edge, *(f"#{''.join(line)}#" for line in grid), edge), (*others, *told))
+    told = (
+        f"{keys.get(name, '*')} {situation.named(name)}{_told(known.get(name), situation, floor=name in room.rooms)}"
+        for name in (one.name for one in room.fixtures)
+    )
+    others = (
+        f"{ELSE} {one.name}{f' at {one.at}' if one.at else ''}{_held(one.carried, situation)}" for one in situation.others
+    )
+    return TextPlan((edge, *(f"#{''.join(line)}#" for line in grid), edge), tuple(told), tuple(others))
 
 
 def _lies(walls: Box, wide: bool) -> bool:
@@ -143,14 +150,17 @@ def _seen_from_above(box: Box, lies: bool) -> Box:
     return Box(-box.z1, box.y0, box.x0, -box.z0, box.y1, box.x1) if lies else box
 
 
-def _told(holder: Holder | None, *, floor: bool) -> str:
+def _held(carried: Sequence[str], situation: Situation) -> str:
+    return f", holding {' and '.join(map(situation.named, carried))}" if carried else ""
+
+
+def _told(holder: Holder | None, situation: Situation, *, floor: bool) -> str:
     """The known state of a receptacle, after its name; of a floor only the things on it."""
     if holder is None or not (holder.seen or holder.contents):
         return ", not seen yet"
-    if holder.openness == "closed":
-        return ", closed"
-    state = ", open" if holder.openness == "open" else ""
-    return "" if floor and not holder.contents else f"{state}: {', '.join(holder.contents) or 'nothing'}"
+    state = f", {holder.openness}" if holder.openness in ("open", "closed") else ""
+    things = ", ".join(map(situation.named, holder.contents))
+    return state if not things and (floor or holder.openness == "closed") else f"{state}: {things or 'nothing'}"
 
 
 def _corner(room: Room) -> float:
@@ -185,16 +195,19 @@ def _above(walls: Box, yaw: float, pitch: float, size: Size, aspect: float) -> C
     return Camera(eye, yaw, pitch, scale, parallel=True, aspect=aspect)
 
 
-def _with_held(frame: Frame, carried: Sequence[str], aspect: float) -> Frame:
+def _with_held(frame: Frame, situation: Situation, aspect: float) -> Frame:
     """The frame with the things held: the first at the lower right, another at the lower left."""
     rgb = frame.rgb.copy()
     height, width = rgb.shape[:2]
-    for number, name in enumerate(carried[:2]):
+    for number, name in enumerate(situation.carried[:2]):
         kind = kind_of(name)
         tall = round(height * min(0.3, 0.08 + kind.height / 2))
         wide = round(height / aspect * min(0.3, 0.08 + max(kind.width, kind.depth) / 2))
         left, top = width // 12 if number else width - wide - width // 12, height - tall
         rgb[max(0, top - 1) :, max(0, left - 1) : left + wide + 1] = (20, 20, 20)
-        rgb[top:, left : left + wide] = kind.colour
+        rgb[top:, left : left + wide] = toned(kind.colour, name, situation.states)
+        if (name, "hot") in situation.states:
+            for wisp in range(1, 4):
+                rgb[top - tall // 2 : top - 2, left + wide * wisp // 4] = WHITE
     rgb.flags.writeable = False
     return replace(frame, rgb=rgb)

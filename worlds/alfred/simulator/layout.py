@@ -366,8 +366,8 @@ def _known(scene: base.Scene, layout: Layout) -> tuple[Room, Situation]:
         opens = id in scene.openable and base.kind_in(id) in base.ENCLOSING
         openness = ("open" if id in layout.open else "closed") if opens else "surface"
         holders.append(Holder(one.name, True, openness, tuple(thing.name for thing in inside)))
-    lit = frozenset(one.name for one in layout.thing.values() if one.id in layout.on and base.kind_in(one.id) in base.LAMPS)
-    situation = Situation(room.start, None, tuple(holders), lit=lit)
+    lamps = (one for one in layout.thing.values() if one.id in layout.on and base.kind_in(one.id) in base.LAMPS)
+    situation = Situation(room.start, None, tuple(holders), states=frozenset((one.name, "on") for one in lamps))
     fixtures = (*room.fixtures, ground) if layout.contents.get(base.FLOOR) else room.fixtures
     return replace(room, fixtures=fixtures, homes=homes), situation
 
