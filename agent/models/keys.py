@@ -157,14 +157,11 @@ class KeyRing:
     def more_headers(self, endpoint: Endpoint) -> dict[str, str]:
         """Additional headers of each request to ``endpoint``, with values. Raises ``ConfigurationError``."""
         self.check_private(endpoint)
-        return {name: _secret(variable, endpoint) for name, variable in self._headers(endpoint).items()}
-
-    def _headers(self, endpoint: Endpoint) -> Mapping[str, str]:
-        return self._said(endpoint).get("headers", {})
+        return {name: _secret(variable, endpoint) for name, variable in self._said(endpoint).get("headers", {}).items()}
 
     def named(self, endpoint: Endpoint) -> tuple[str, ...]:
         """The environment variables whose values are sent to ``endpoint``."""
-        headers, body = self._headers(endpoint).values(), _variables(self.extra_body(endpoint))
+        headers, body = self._said(endpoint).get("headers", {}).values(), _variables(self.extra_body(endpoint))
         return tuple(dict.fromkeys(filter(None, (self.variable(endpoint), *headers, *body))))
 
     def check_private(self, endpoint: Endpoint) -> None:
@@ -172,7 +169,8 @@ class KeyRing:
         if endpoint.private or endpoint.origin in self.tables:
             return
         secret = {name for name, said in self.tables.items() if {"key_env", "headers"} & said.keys() or _variables(said)}
-        if any(_host(name) == endpoint.host for name in {*secret, _OFFICIAL_ORIGIN} if not name.startswith("http://")):
+        kept = {name.removeprefix("https://") for name in {*secret, _OFFICIAL_ORIGIN} if not name.startswith("http://")}
+        if endpoint.host in {address.rpartition(":")[0] for address in kept}:
             raise ConfigurationError(
                 f"{endpoint.host} has a key, which is sent only over https; others could read the traffic to {endpoint.url}. "
                 f"Write https://, or put {endpoint.entry} with its key_env into {config_folder() / 'housequest.toml'} if "
@@ -205,10 +203,6 @@ def _secret(variable: str, endpoint: Endpoint, *, blanks: bool = True) -> str:
             "characters. Set it again without them."
         )
     return key
-
-
-def _host(name: str) -> str:
-    return name.rpartition("://")[2].rpartition(":")[0]
 
 
 def read_configuration(file: Path) -> tuple[dict[str, Any], bytes] | None:

@@ -15,7 +15,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy import bool_, float32
@@ -54,17 +54,6 @@ class Percept:
     @property
     def kinds(self) -> tuple[str, ...]:
         return tuple(sorted({one.kind for one in self.detections}))
-
-
-class Perception(Protocol):
-    """Turns a frame into a `Percept`. Only `Truth` and `Noisy` read the frame's own masks.
-
-    ``size`` has the columns and rows of the frames it wants. ``number`` is the frame's place in its episode: equal frames with
-    equal numbers give equal percepts."""
-
-    @property
-    def size(self) -> tuple[int, int]: ...
-    def see(self, frame: Frame, number: int) -> Percept: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +182,11 @@ class DetectorPerception:
                 if score >= LEAST_SCORE and 1 <= label <= len(classes):
                     found.append(Detection(classes[label - 1], float(score), mask.reshape(mask.shape[-2:]) >= LEAST_SCORE))
         return Percept(frame.depth, tuple(found))
+
+
+Perception = Truth | Noisy | DetectorPerception
+"""Turns a frame into a `Percept`: ``size`` has the columns and rows of the frames it wants, and ``number`` is the frame's place
+in its episode. Equal frames with equal numbers give equal percepts. Only the first two read the frame's own masks."""
 
 
 def read_onnx(path: Path, _classes: int) -> Network:
