@@ -80,10 +80,8 @@ class Arm:
     @cached_property
     def finished(self) -> dict[str, list[PlayedTask]]:
         """The episodes of each task that every run has finished without a person's help."""
-        found: dict[str, list[PlayedTask]] = {}
-        for each in (each for run in self.runs for each in run.summary.overall.counted):
-            found.setdefault(each.task.id, []).append(each)
-        return {task: tries for task, tries in found.items() if len(tries) == len(self.runs)}
+        every = self.summary.overall.tries
+        return {task: tries for task, tries in every.items() if len(tries) == len(self.runs)}
 
     def pairs(self, other: Arm) -> tuple[TaskPair, ...]:
         """The tasks that all runs of both have finished, in their order here."""
@@ -105,9 +103,7 @@ class Arm:
         """The 95 % interval of each figure's mean over tasks like these, as far as every run has it. A task counts once, with
         its mean over the runs (bootstrap); success as `housequest.agent.evaluation.analysis.statistics.clustered`.
         """
-        tasks: dict[str, list[PlayedTask]] = {}
-        for each in self.summary.overall.counted:
-            tasks.setdefault(each.task.id, []).append(each)
+        tasks = self.summary.overall.tries
         kinds = (*self.summary.shares, metrics.STEPS)
         samples = {of: metrics.sample_of(map(of.mean, tasks.values()), metric=of.sums) for of in kinds}
         return {metrics.SUCCESS: self.summary.overall.interval, **{of: sample.interval for of, sample in samples.items()}}
@@ -194,9 +190,7 @@ class Difference(NamedTuple):
         interval is [-1, 1].
         """
         one, other = ([pair.won[side] for pair in pairs] for side in (0, 1))
-        mine, others = (
-            statistics.clustered([(sum(each.won for each in tries), len(tries)) for tries in side]) for side in sides(pairs)
-        )
+        mine, others = (statistics.clustered(list(map(metrics.wins, side))) for side in sides(pairs))
         differences = [after - before for before, after in zip(one, other, strict=True)]
         value = fmean(differences) if differences else 0.0
         interval = statistics.difference_interval(one, mine, other, others)

@@ -190,6 +190,11 @@ class PlayedTask:
         return paid + sum(cost(Tokens(*wasted), prices.of(role)) or 0.0 for role, (_, *wasted) in self.clock.wasted.items())
 
 
+def wins(tries: Sequence[PlayedTask]) -> tuple[int, int]:
+    """The number of tries that were won, and of all."""
+    return sum(each.won for each in tries), len(tries)
+
+
 @dataclass(frozen=True, slots=True)
 class EpisodeFigure:
     """A figure of each finished episode, None where it is unknown. ``share``: it lies in [0, 1]. ``sums``: it is two terms, of
@@ -220,24 +225,17 @@ class EpisodeFigure:
 
 SUCCESS = EpisodeFigure("success", "success", True, lambda each: float(each.won))
 GOAL = EpisodeFigure("goal_conditions", "goal conditions (GC)", True, lambda each: each.goal, short="GC")
+
+
+def _by_path(key: str, label: str, short: str, value: Callable[[PlayedTask], float | None]) -> EpisodeFigure:
+    name = f"{label} by path ({short})"
+    return EpisodeFigure(key, name, True, lambda each: each.weighted(value(each)), short=short, by=attrgetter("weight"))
+
+
 SHARES = (
     GOAL,
-    EpisodeFigure(
-        "success_by_path",
-        "success by path (SR/path)",
-        True,
-        lambda each: each.weighted(float(each.won)),
-        short="SR/path",
-        by=attrgetter("weight"),
-    ),
-    EpisodeFigure(
-        "goal_conditions_by_path",
-        "goal conditions by path (GC/path)",
-        True,
-        lambda each: each.weighted(each.goal),
-        short="GC/path",
-        by=attrgetter("weight"),
-    ),
+    _by_path("success_by_path", "success", "SR/path", lambda each: float(each.won)),
+    _by_path("goal_conditions_by_path", "goal conditions", "GC/path", lambda each: each.goal),
 )
 """Figures of worlds whose benchmark computes no metrics of its own."""
 STEPS = EpisodeFigure("steps", "steps an episode", False, lambda each: each.result and each.result.steps)
@@ -405,10 +403,15 @@ class Figures:
     @property
     def interval(self) -> Interval | None:
         """The 95 % interval of ``success``, in which a task that was played several times is one task; see `clustered`."""
-        won: dict[str, list[bool]] = {}
+        return clustered([wins(tries) for tries in self.tries.values()]) if self.tries else None
+
+    @cached_property
+    def tries(self) -> dict[str, list[PlayedTask]]:
+        """The finished episodes of each task."""
+        found: dict[str, list[PlayedTask]] = {}
         for each in self.counted:
-            won.setdefault(each.task.id, []).append(each.won)
-        return clustered([(sum(each), len(each)) for each in won.values()]) if won else None
+            found.setdefault(each.task.id, []).append(each)
+        return found
 
     def of(self, figure: EpisodeFigure) -> Sample:
         """This figure of the finished episodes."""

@@ -87,9 +87,9 @@ def difference_interval(first: Sequence[float], ours: Interval, second: Sequence
 
 RESAMPLES = 10_000
 MOST_DRAWS = 4_000_000
+"""The most draws of one bootstrap, so that a report over thousands of tasks takes seconds."""
 MANY = 500
 """Values from which on NumPy draws."""
-"""The most draws of one bootstrap, so that a report over thousands of tasks takes seconds."""
 
 
 def clustered(tasks: Sequence[tuple[int, int]]) -> Interval:

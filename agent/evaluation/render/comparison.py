@@ -183,7 +183,6 @@ class Comparison(Report):
 
     def _side(self, place: int) -> dict[str, object]:
         arm, results, tries = self.arms[place], self.results[place], sides(self.pairs)[place]
-        won = [(sum(each.won for each in each_task), len(each_task)) for each_task in tries]
         return {
             **table.plain_data(arm, "name", "label"),
             "runs": [run.name for run in arm.runs],
@@ -192,7 +191,7 @@ class Comparison(Report):
             "won": sum(result.won for result in results),
             "errors": sum(result.outcome == "error" for result in results),
             "success": fmean(pair.won[place] for pair in self.pairs) if self.pairs else 0.0,
-            "interval": table.ends(statistics.clustered(won)),
+            "interval": table.ends(statistics.clustered(list(map(metrics.wins, tries)))),
             "ceiling": ceiling_data(self.ceilings[place]),
         }
 

@@ -189,9 +189,7 @@ def setup_of(manifest: Manifest, settings: Settings, attempts: Mapping[str, tupl
     setup = set_up(settings, rules=config.rules, curiosity=config.curiosity)
     digest = file_digest(setup.model) if setup.model else None
     config = config.model_copy(update={"script_sha256": digest, "settings": dict(setup.settings)})
-    now = _manifest(config, setup.world, manifest.of, manifest.tasks, setup.model).model_copy(
-        update={"missing": manifest.missing}
-    )
+    now = _manifest(config, setup, manifest.of, manifest.tasks, manifest.missing)
     if changes := differences(manifest, now):
         raise ConfigurationError(f"it would play another run; give it the same version, data and files:{changes}")
     return replace(setup, attempts=attempts)
@@ -314,8 +312,7 @@ def make_run_spec(
         order=settings.order if setup.players else None,
         obey=settings.obey if setup.players else None,
     )
-    manifest = _manifest(config, world, selection.of, tuple(map(SelectedTask.of, selection.tasks)), setup.model)
-    manifest = manifest.model_copy(update={"missing": selection.missing})
+    manifest = _manifest(config, setup, selection.of, tuple(map(SelectedTask.of, selection.tasks)), selection.missing)
     if protocol is not None and (learned := manifest.learned):
         who, tasks = next(iter(learned.items()))
         raise ConfigurationError(
@@ -325,18 +322,19 @@ def make_run_spec(
     return RunSpec(manifest, setup, selection)
 
 
-def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...], model: str | None) -> Manifest:
-    """The manifest of a run of ``tasks`` on this machine, with the ``model`` as it is named here."""
+def _manifest(config: RunConfig, setup: Setup, of: int, tasks: tuple[SelectedTask, ...], missing: tuple[str, ...]) -> Manifest:
+    """The manifest of a run of ``tasks`` on this machine."""
     from housequest.agent.agents.spec import data_digests, learned_from, prompt_hashes
     from housequest.agent.roles.base import template_hashes
     from housequest.agent.roles.own import using
 
+    world = setup.world
     # Runs that see nothing are as they were before something could be seen.
     about = {"camera" if world.info.pictured else "eyes"} if VIEW in config.grants else frozenset[str]()
     seen = {name: digest for name, digest in template_hashes("housequest.agent.episodes").items() if name in about}
     prompts, learned = seen, dict[str, tuple[str, ...]]()
     for player in config.players or (config,):
-        learned |= learned_from(player.agent, player.settings, model if player is config else player.model)
+        learned |= learned_from(player.agent, player.settings, setup.model if player is config else player.model)
         with using(str(player.settings.get("prompts", ""))):
             prompts = prompt_hashes(player.agent) | prompts | data_digests(player.agent, player.settings, world)
     return Manifest(
@@ -346,6 +344,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         data=world.fingerprint(config.split),
         prompts=prompts,
         of=of,
+        missing=missing,
         learned_from=(learned if config.world == DEFAULT_WORLD else {}) | _learned_by(config.rules),
         tasks=tasks,
         versions={"python": platform.python_version(), "openai": installed_version("openai")},
