@@ -308,8 +308,12 @@ def _merged(found: Sequence[tuple[str, Arm]]) -> list[tuple[str, Arm]]:
     """These arms, with runs and series that differ in their seeds alone as one arm, in which each seed may be once."""
     alike: dict[object, list[tuple[str, Arm]]] = {}
     for place, arm in found:
-        alone = arm.runs and arm.name == place and not isinstance(arm.runs[0], RetriedRun)
-        alike.setdefault(_seedless(arm.runs[0].manifest) if alone else (place, arm.name), []).append((place, arm))
+        key: object = place, arm.name
+        if arm.runs and arm.name == place and not isinstance(arm.runs[0], RetriedRun):
+            manifest = arm.runs[0].manifest
+            config = manifest.configuration.model_copy(update={"seed": 0, "repeat": None})
+            key = manifest.model_copy(update={"configuration": config}).model_dump_json(exclude={"versions"})
+        alike.setdefault(key, []).append((place, arm))
     return [_as_one(each) if len(each) > 1 else each[0] for each in alike.values()]
 
 
@@ -351,12 +355,6 @@ def distinct_names(places: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(set(parts)):
             return names
     return ["/".join(each) for each in parts]
-
-
-def _seedless(manifest: Manifest) -> str:
-    """The manifest without its seed, which runs of one arm share."""
-    config = manifest.configuration.model_copy(update={"seed": 0, "repeat": None})
-    return manifest.model_copy(update={"configuration": config}).model_dump_json(exclude={"versions"})
 
 
 def refuse_unlike(first: Manifest, second: Manifest) -> None:

@@ -213,6 +213,7 @@ FIGURES: tuple[Column[Figures], ...] = (
     Column("steps, won", lambda count: count.mean_steps_won, table.number),
     Column("refused", of_played(lambda count: count.refused), table.known),
     Column("repeated", of_played(lambda count: count.repeated), table.known),
+    Column("calls", of_played(lambda count: count.calls), table.known),
 )
 """All figures of a group of tasks. To add a figure, add a line here."""
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from operator import attrgetter
 from typing import NamedTuple
 
 from housequest.agent.evaluation.analysis.arms import Arm, Difference, Gain, RetriedRun
@@ -25,7 +24,6 @@ from housequest.agent.evaluation.render.report import (
     chance_words,
     definitions,
     learned_words,
-    of_played,
     pick,
     played_by,
     shares,
@@ -192,30 +190,23 @@ def report_of(arms: Sequence[Arm], baseline: str | None = None, *, swept: bool =
     return SeedsReport(arm) if others or arm.series == "repeats" else RunReport(first)
 
 
-def _ceiling(arm: Arm) -> float | None:
-    found = arm.summary.overall.ceiling
-    return found and found.success
+def _of_arm(column: Column[Figures]) -> Column[Arm]:
+    """A column of figures over all episodes of an arm."""
+    return Column(column.heading, lambda arm: column.value(arm.summary.overall), column.write)
 
-
-def _rounds(arm: Arm) -> float | None:
-    """The rounds of an episode, if several play."""
-    return arm.summary.overall.of(ROUNDS).mean if arm.company else None
-
-
-_errors, _calls = (of_played(attrgetter(name)) for name in ("errors", "calls"))
 
 _COLUMNS: tuple[Column[Arm], ...] = (
     Column("seeds", lambda arm: arm.planned),
-    Column("played", lambda arm: arm.summary.overall.so_far),
-    Column("err", lambda arm: _errors(arm.summary.overall), table.known),
-    Column("success", lambda arm: arm.summary.overall.success, percent),
-    Column("95 % interval", lambda arm: arm.summary.overall.interval, table.percents),
-    Column("steps", lambda arm: arm.summary.overall.commands.mean, table.number),
-    Column("calls", lambda arm: _calls(arm.summary.overall), table.known),
-    Column("ceiling", _ceiling, percent),
+    *map(_of_arm, pick("played", "err", "success", "95 % interval", "steps", "calls")),
+    Column("ceiling", lambda arm: (found := arm.summary.overall.ceiling) and found.success, percent),
     Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
-    Column("rounds", _rounds, table.number),
+    Column("rounds", lambda arm: arm.summary.overall.of(ROUNDS).mean if arm.company else None, table.number),
 )
+
+
+def _success_at(kind: str, word: str) -> Column[Arm]:
+    """The success at tasks of this type, in the short word that the world has for it."""
+    return Column(word, lambda arm: arm.summary.by_type.get(kind, Figures()).success, percent)
 
 
 _AGAINST: tuple[Column[tuple[Difference, float]], ...] = (
@@ -306,14 +297,10 @@ class ArmsReport(TabledReport):
         rows = [(arm.name, arm if arm.runs else None) for arm in self.arms]
         yield Table.of("", columns, rows, total=None)
         if len(self.types) > 1:
-            yield Table.of("success", [self._of_type(kind) for kind in self.types], rows, total=None)
+            words = info_of(self.baseline.runs[0].manifest.configuration.world).task_types
+            yield Table.of("success", [_success_at(kind, words.get(kind, kind)) for kind in self.types], rows, total=None)
         if self.differences:
             yield Table.of(f"against {self.baseline.name}", _AGAINST, self.differences.items(), total=None)
-
-    def _of_type(self, kind: str) -> Column[Arm]:
-        """The success at tasks of this type, in the short word that the world has for it."""
-        word = info_of(self.baseline.runs[0].manifest.configuration.world).task_types.get(kind, kind)
-        return Column(word, lambda arm: arm.summary.by_type.get(kind, Figures()).success, percent)
 
     def sentences(self) -> Iterator[str]:
         """Notes for a reader of the tables."""

@@ -153,6 +153,9 @@ def _values(figures: EpisodesReport) -> dict[str, Any]:
         overall = summary.overall
         left = f" {overall.unfinished} of {many(overall.episodes, 'play')} are left." if overall.unfinished else ""
         headline = f"{'; '.join(told)}.{left}"
+    caption = "Errors count as not won; the interval is Wilson's."
+    if len(figures.runs) > 1 and not isinstance(figures, AttemptsReport):
+        caption = f"Of {len(figures.runs)} runs. Errors count as not won; in the interval of all plays, a task counts once."
     return {
         "title": title,
         "headline": headline,
@@ -161,18 +164,11 @@ def _values(figures: EpisodesReport) -> dict[str, Any]:
             (name, seeds if name == "configuration.seed" else value) for name, value in manifest_settings(figures.manifest)
         ],
         "plays": "Every selected task" if len(figures.runs) == 1 else "Every play of every selected task",
-        "caption": _caption(figures),
+        "caption": caption,
         "report": figures,
         "charts": _run_charts(summary),
         "assisted": summary.assisted,
     }
-
-
-def _caption(figures: EpisodesReport) -> str:
-    """Explain the counts of the figures by type, and their intervals."""
-    if len(figures.runs) < 2 or isinstance(figures, AttemptsReport):
-        return "Errors count as not won; the interval is Wilson's."
-    return f"Of {len(figures.runs)} runs. Errors count as not won; in the interval of all plays, a task counts once."
 
 
 def arms_page(report: ArmsReport) -> bytes:
