@@ -9,7 +9,7 @@ from typing import NamedTuple
 from housequest.agent.evaluation.analysis import statistics
 from housequest.agent.evaluation.analysis.arms import Difference, TaskPair
 from housequest.agent.evaluation.analysis.metrics import PlayedTask
-from housequest.agent.evaluation.render.table import Report, Section, Table, Warned, named_lines, wrapped
+from housequest.agent.evaluation.render.table import Column, Report, Section, Table, Warned, named_lines, wrapped
 from housequest.agent.evaluation.runs.files import few
 from housequest.agent.evaluation.runs.measurement import EachMeasurement, RuleTrials
 from housequest.agent.evaluation.runs.sweep import SweepFolder
@@ -47,18 +47,6 @@ class RuleWorth(NamedTuple):
     def name(self) -> str:
         """The id of the rule."""
         return self.rule.id if self.rule else TOTAL
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """Its row; of no whole book."""
-        beside, alone = self.ways["book"], self.ways["nothing"]
-        return (
-            f"{'! ' if self.costs else ''}{self.name}",
-            str(self.games),
-            _span(beside.steps),
-            _span(alone.steps),
-            _points(beside),
-        )
 
 
 class WorthReport(Report):
@@ -157,11 +145,9 @@ class WorthReport(Report):
             width=10,
         )
         known = sorted((each for each in self.each if each.changes), key=lambda each: each.ways["book"].steps.value)
-        rows = [each.cells for each in known]
-        together = self.whole.ways["nothing"]
-        if accepted(self.plan.book.rules):
-            rows.append((TOTAL, str(self.whole.games), "", _span(together.steps), _points(together)))
-        yield Table(("rule", "games", "steps with the others", "steps alone", "success"), tuple(rows), total=TOTAL)
+        rows = [(f"{'! ' if each.costs else ''}{each.name}", each) for each in known]
+        rows += [(TOTAL, self.whole)] if accepted(self.plan.book.rules) else []
+        yield Table.of("rule", _COLUMNS, rows, total=TOTAL)
         yield wrapped("Differences are with the rule less without it, over the games that it can change, with 95 % intervals.")
         if costly := [each.name for each in known if each.costs]:
             yield map(Warned, wrapped(f"They cost ({len(costly)}): {few(costly)}.", "! ", "  "))
@@ -185,9 +171,13 @@ def _data(worth: RuleWorth) -> dict[str, object]:
     return {"games": worth.games, "costs": worth.costs, "beside": ways}
 
 
-def _points(worth: Worth) -> str:
-    return f"{worth.success.value * 100:+.1f} points"
-
-
 def _span(change: MeasuredChange) -> str:
     return f"{change.value:+.1f}" + (f" ({change.low:+.1f} to {change.high:+.1f})" if change.low is not None else "")
+
+
+_COLUMNS: tuple[Column[RuleWorth], ...] = (
+    Column("games", lambda each: each.games),
+    Column("steps with the others", lambda each: _span(each.ways["book"].steps) if each.rule else ""),
+    Column("steps alone", lambda each: _span(each.ways["nothing"].steps)),
+    Column("success", lambda each: f"{each.ways['book' if each.rule else 'nothing'].success.value * 100:+.1f} points"),
+)
