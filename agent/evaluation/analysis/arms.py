@@ -30,13 +30,14 @@ from housequest.worlds.text import many
 @dataclass(frozen=True)
 class Arm:
     """The ``runs`` of an agent under one card, called by ``name``; none before the first has begun, and ``missing`` more to
-    come. ``series`` says what they are, where they were played as a series.
+    come. ``series`` says what they are, where they were played as a series; ``place`` is the name of their folder.
     """
 
     name: str
     runs: Sequence[Run]
     series: SeriesKind | None = None
     missing: int = 0
+    place: str = ""
 
     @cached_property
     def summary(self) -> Summary:
@@ -275,26 +276,20 @@ def read_arms(
     """The arms in these folders of runs, series and sweeps. Runs and series that differ in their seeds alone are one arm, if
     ``merged``. Raises ``ConfigurationError``, also for a run that is there twice.
     """
-    found: list[tuple[str, Arm]] = []
+    found: list[Arm] = []
     seen: dict[object, Run] = {}
     for place, name in zip(places, distinct_names(places), strict=True):
-        folder = SweepFolder(place)
-        if folder.begun:
-            arms = _arms_in(folder, name, prices, watcher)
-        else:
-            arms = [Arm(name, (read_for_comparison(RunFolder(place), prices, watcher),))]
+        arms = [replace(arm, place=name) for arm in _arms_in(SweepFolder(place), name, prices, watcher)]
         here = {key: run for arm in arms for run in arm.runs for key in _identity(run)}
         for key in here.keys() & seen.keys():
             both = f"{seen[key].folder.path} and {here[key].folder.path}"
             raise ConfigurationError(f"{both} are the same run; name it once.")
         seen |= here
-        found += [(name, arm) for arm in arms]
-    if merged:
-        found = _merged(found)
-    often = Counter(arm.name for _, arm in found)
-    return [
-        arm if often[arm.name] == 1 or arm.name == place else replace(arm, name=f"{place}: {arm.name}") for place, arm in found
-    ]
+        found += arms
+    found = _merged(found) if merged else found
+    often = Counter(arm.name for arm in found)
+    alike = [often[arm.name] > 1 and arm.name != arm.place for arm in found]
+    return [replace(arm, name=f"{arm.place}: {arm.name}") if one else arm for arm, one in zip(found, alike, strict=True)]
 
 
 def _identity(run: Run) -> Iterator[object]:
@@ -304,31 +299,33 @@ def _identity(run: Run) -> Iterator[object]:
         yield (run.manifest.model_dump_json(), *times)
 
 
-def _merged(found: Sequence[tuple[str, Arm]]) -> list[tuple[str, Arm]]:
+def _merged(found: Sequence[Arm]) -> list[Arm]:
     """These arms, with runs and series that differ in their seeds alone as one arm, in which each seed may be once."""
-    alike: dict[object, list[tuple[str, Arm]]] = {}
-    for place, arm in found:
-        key: object = place, arm.name
-        if arm.runs and arm.name == place and not isinstance(arm.runs[0], RetriedRun):
+    alike: dict[object, list[Arm]] = {}
+    for arm in found:
+        key: object = arm.place, arm.name
+        if arm.runs and arm.name == arm.place and not isinstance(arm.runs[0], RetriedRun):
             manifest = arm.runs[0].manifest
             config = manifest.configuration.model_copy(update={"seed": 0, "repeat": None})
             key = manifest.model_copy(update={"configuration": config}).model_dump_json(exclude={"versions"})
-        alike.setdefault(key, []).append((place, arm))
+        alike.setdefault(key, []).append(arm)
     return [_as_one(each) if len(each) > 1 else each[0] for each in alike.values()]
 
 
-def _as_one(alike: Sequence[tuple[str, Arm]]) -> tuple[str, Arm]:
-    runs = sorted((run for _, arm in alike for run in arm.runs), key=lambda run: run.seed)
+def _as_one(alike: Sequence[Arm]) -> Arm:
+    runs = sorted((run for arm in alike for run in arm.runs), key=lambda run: run.seed)
     for run, other in pairwise(runs):
         if run.seed == other.seed:
             both = f"{run.folder.path} and {other.folder.path}"
             raise ConfigurationError(f"{both} are the same run with the same seed, {run.seed}; name one.")
-    first, *others = [place for place, _ in alike]
+    first, *others = [arm.place for arm in alike]
     name = f"{first}, {others[0]}" if len(others) == 1 else f"{first} and {len(others)} more"
-    return name, Arm(name, tuple(runs), missing=sum(arm.missing for _, arm in alike))
+    return Arm(name, tuple(runs), missing=sum(arm.missing for arm in alike), place=name)
 
 
 def _arms_in(folder: SweepFolder, name: str, prices: PriceList | None, watcher: Watcher | None) -> list[Arm]:
+    if not folder.begun:
+        return [Arm(name, (read_for_comparison(RunFolder(folder.path), prices, watcher),))]
     kind = folder.contents().series
     if kind == "attempts":
         return [Arm(name, (read_attempts(folder, prices, watcher),), kind)]

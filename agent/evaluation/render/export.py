@@ -137,10 +137,22 @@ class PublishedFigure(Frozen):
 
 
 class PublishedComparison(NamedTuple):
-    """A published figure and how it differs from the run; no differences if everything stated agrees."""
+    """A published figure and how it differs from the run; no differences if everything stated agrees. ``alike``: it is of the
+    same trials, and of goals in the same words.
+    """
 
     figure: PublishedFigure
     differs: tuple[str, ...]
+    alike: bool
+
+    def lines(self) -> Iterator[str]:
+        """The figure for people, below a heading that shows its split."""
+        figure = self.figure
+        name = ", ".join(part for part in (figure.method, figure.model) if part)
+        yield from wrapped(table.one_line(name), f"{' ' if self.alike else '~'}{figure.success:>5g} %  ", " " * 10)
+        protocol = f"protocol {figure.protocol}" if figure.protocol else ""
+        listed = (f"trials: {figure.trials}", f"{figure.goals} goals", protocol, figure.source, figure.caveat)
+        yield from wrapped("; ".join(filter(None, listed)), " " * 10)
 
 
 class _File(BaseModel):
@@ -166,20 +178,21 @@ def compare_published(manifest: Manifest, measured: Sequence[Measured]) -> tuple
         of = each.figure.split
         return of != split, of is None, of or "", len(each.differs), -each.figure.success
 
-    found = [PublishedComparison(figure, tuple(_differences(manifest, measured, figure))) for figure in published()]
-    return tuple(sorted(found, key=order))
+    return tuple(sorted((_compared(manifest, measured, figure) for figure in published()), key=order))
 
 
-def _differences(manifest: Manifest, measured: Sequence[Measured], figure: PublishedFigure) -> Iterator[str]:
-    config = manifest.configuration
+def _compared(manifest: Manifest, measured: Sequence[Measured], figure: PublishedFigure) -> PublishedComparison:
+    config, differs = manifest.configuration, list[str]()
+    trials, goals = any(_alike(each, figure) for each in measured), figure.goals == _wording(manifest)
     if figure.split != config.split:
-        yield "split not stated" if figure.split is None else f"{figure.split} is not {config.split}"
-    if not any(_alike(each, figure) for each in measured):
-        yield f"trials: {figure.trials}"
+        differs.append("split not stated" if figure.split is None else f"{figure.split} is not {config.split}")
+    if not trials:
+        differs.append(f"trials: {figure.trials}")
     if figure.protocol not in (None, config.protocol):
-        yield f"measured as the protocol {figure.protocol}"
-    if figure.goals != _wording(manifest):
-        yield "people's goals" if figure.goals == "human" else f"{figure.goals} goals"
+        differs.append(f"measured as the protocol {figure.protocol}")
+    if not goals:
+        differs.append("people's goals" if figure.goals == "human" else f"{figure.goals} goals")
+    return PublishedComparison(figure, tuple(differs), trials and goals)
 
 
 def _alike(measured: Measured, figure: PublishedFigure) -> bool:
@@ -220,53 +233,42 @@ class PublishedReport(Report):
 
     def __init__(self, report: EpisodesReport) -> None:
         self.manifest, self.measured = report.manifest, report.measured
+        self.figures = compare_published(self.manifest, self.measured)
+        self.notes = (*warnings(self.manifest, self.measured), FAMILY)
 
     def markdown(self) -> str:
         """Both as one Markdown table."""
-        manifest, measured, config = self.manifest, self.measured, self.manifest.configuration
+        config = self.manifest.configuration
         rows: list[tuple[str, ...]] = []
-        for ours in measured:
+        for ours in self.measured:
             played = (config.who, config.with_what, config.split, ours.trials, config.goals, ours.name)
             rows.append((table.percent(ours.success), *played, f"95 % interval {table.percents(ours.interval)}"))
-        for each in compare_published(manifest, measured):
+        for each in self.figures:
             figure = each.figure
             words = (figure.method, figure.model, figure.split or "not stated", figure.trials, figure.goals, figure.source)
             differs = "; ".join(part for part in (*each.differs, figure.caveat) if part)
             rows.append((f"{figure.success:g} %", *words, differs))
         head = ("success", "method", "model", "split", "trials", "goals", "source", "differs, caveat")
-        notes = [f"- {table.escaped(warning)}" for warning in (*warnings(manifest, measured), FAMILY)]
+        notes = [f"- {table.escaped(note)}" for note in self.notes]
         return "\n".join([*Table(head, tuple(rows)).markdown(numbers=(0,)), "", *notes]) + "\n"
 
     def data(self) -> dict[str, object]:
         rows = [
             {**each.figure.model_dump(), "success": each.figure.success / 100, "differs": list(each.differs)}
-            for each in compare_published(self.manifest, self.measured)
+            for each in self.figures
         ]
         ours = [table.plain_data(each, "name", "success", "interval", "trials") for each in self.measured]
-        return {"measured": ours, "warnings": [*warnings(self.manifest, self.measured), FAMILY], "figures": rows}
+        return {"measured": ours, "warnings": list(self.notes), "figures": rows}
 
     def sections(self) -> Iterator[Section]:
-        manifest, config, measured = self.manifest, self.manifest.configuration, self.measured
-        notes = (*warnings(manifest, measured), FAMILY, "~ marks figures of other trials or of goals in other words.")
+        config = self.manifest.configuration
+        notes = (*self.notes, "~ marks figures of other trials or of goals in other words.")
         yield ["Beside published figures", *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else ""))]
         name = ", ".join(part for part in (config.who, config.with_what) if part)
-        for each in measured:
+        for each in self.measured:
             interval = f"95 % interval {table.percents(each.interval)}"
             terms = wrapped(f"{config.split}; trials: {each.trials}; {config.goals} goals; {interval}", " " * 10)
             yield [*wrapped(table.one_line(f"{each.name}: {name}"), f"{table.percent(each.success):>8}  ", " " * 10), *terms]
-        for split, figures in groupby(compare_published(manifest, measured), lambda each: each.figure.split):
+        for split, figures in groupby(self.figures, lambda each: each.figure.split):
             other = " (other games)" if split not in (None, config.split) else ""
-            lines = (line for each in figures for line in _figure(each, measured, _wording(manifest)))
-            yield [f"{split or 'split not stated'}{other}", *lines]
-
-
-def _figure(each: PublishedComparison, measured: Sequence[Measured], wording: str) -> Iterator[str]:
-    figure = each.figure
-    name = ", ".join(part for part in (figure.method, figure.model) if part)
-    # The heading shows a different split; the mark is for other differences.
-    mark = " " if any(_alike(one, figure) for one in measured) and figure.goals == wording else "~"
-    yield from wrapped(table.one_line(name), f"{mark}{figure.success:>5g} %  ", " " * 10)
-    protocol = f"protocol {figure.protocol}" if figure.protocol else ""
-    listed = (f"trials: {figure.trials}", f"{figure.goals} goals", protocol, figure.source, figure.caveat)
-    terms = "; ".join(filter(None, listed))
-    yield from wrapped(terms, " " * 10)
+            yield [f"{split or 'split not stated'}{other}", *(line for each in figures for line in each.lines())]

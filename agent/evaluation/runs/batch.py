@@ -324,8 +324,8 @@ class LocalPlayer:
             # A new attempt: the seconds of earlier attempts no longer count.
             self.run.clock(selected, 0.0)
         setup, players = self.setup, self.players
-        house = _OpeningHouse(setup, task) if players else None
-        env = _Opening(setup, task)
+        house = _UnopenedHouse(setup, task) if players else None
+        env = _UnopenedEnv(setup, task)
         path = self.run.episode(selected)
         with EpisodeRecorder(
             path, clock=self.clock, label=episode_name(selected), resume=self.run.part(selected).exists()
@@ -357,48 +357,40 @@ class LocalPlayer:
         return result
 
 
-class _Opening(Wrapper):
-    """Opens the env in ``reset``, so that a game that cannot be opened becomes an errored episode."""
+class _Unopened:
+    """An env or a house that ``reset`` opens, so that a game that cannot be opened becomes an errored episode."""
 
     def __init__(self, setup: Setup, task: Task) -> None:
-        self._setup = setup
+        self.setup = setup
         self._task = task
 
     @property
     def task(self) -> Task:
         return self._task
 
+
+class _UnopenedEnv(_Unopened, Wrapper):
     def reset(self) -> Step:
-        self.env = self._setup.open(self._task)
+        self.env = self.setup.open(self._task)
         return self.env.reset()
 
     def close(self) -> None:
         if hasattr(self, "env"):
-            self.env.close()
+            super().close()
 
 
-class _OpeningHouse(SharedWrapper):
-    """Opens the house in ``reset``, for the same reason."""
-
-    def __init__(self, setup: Setup, task: Task) -> None:
-        self._setup = setup
-        self._task = task
-
-    @property
-    def task(self) -> Task:
-        return self._task
-
+class _UnopenedHouse(_Unopened, SharedWrapper):
     @property
     def players(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self._setup.players)
+        return tuple(name for name, _ in self.setup.players)
 
     def reset(self) -> Mapping[str, Step]:
-        self.house = self._setup.share(self._task)
+        self.house = self.setup.share(self._task)
         return self.house.reset()
 
     def close(self) -> None:
         if hasattr(self, "house"):
-            self.house.close()
+            super().close()
 
 
 class RemotePlayers(Caller, Protocol):

@@ -427,13 +427,7 @@ def select(
     name = every.split if made_up else split
     if made_up:
         _check_number(every, split, number)
-    known = (
-        world.info.types_in(name)
-        if made_up
-        else tuple(world.info.task_types)
-        if not types
-        else sorted({task.type for task in every})
-    )
+    known = world.info.types_in(name) if made_up else sorted({task.type for task in every})
     wanted = find_types(types, known) if types else ()
     looked: Iterable[Task] = every
     if made_up and number is not None:
