@@ -100,7 +100,7 @@ class _PlainSeat:
 
     async def _type(self) -> None:
         """Carry out typed lines until the person leaves."""
-        lines = _typed_lines()
+        lines = typed_lines()
         while (line := await lines.get()) not in (None, ":quit", ":q"):
             self._do(line)
             self._play_held()
@@ -127,7 +127,7 @@ class _PlainSeat:
             self._free.set()
 
 
-def _typed_lines() -> asyncio.Queue[str | None]:
+def typed_lines() -> asyncio.Queue[str | None]:
     """The lines of standard input as they come, then None. A daemon thread reads them."""
     loop, lines = asyncio.get_running_loop(), asyncio.Queue[str | None]()
 
@@ -137,7 +137,7 @@ def _typed_lines() -> asyncio.Queue[str | None]:
 
     def read() -> None:
         # Not sys.stdin: a waiting thread would hold its lock when the program ends.
-        with io.FileIO(sys.stdin.fileno(), closefd=False) as typed:
+        with suppress(OSError), io.FileIO(sys.stdin.fileno(), closefd=False) as typed:  # a terminal that closes is an error
             kept = b""
             while data := typed.read(LONGEST_LINE):
                 *whole, kept = (kept + data).split(b"\n")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import signal
 import socket as sockets
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -477,3 +479,33 @@ def test_wrong_usage_is_told(arguments: tuple[str, ...], why: str, call: Run) ->
     done = call(*arguments)
     assert done.returncode == 2
     assert why in done.stderr
+
+
+_LINES = """
+import asyncio
+from housequest.tui.browser.guest_plain import typed_lines
+
+async def show():
+    lines = typed_lines()
+    while True:
+        print(line := await lines.get(), flush=True)
+        if line is None:
+            break
+
+asyncio.run(show())
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_that_is_closed_ends_the_lines_that_are_typed() -> None:
+    ours, theirs = os.openpty()
+    program, pipe = [sys.executable, "-c", _LINES], subprocess.PIPE
+    with subprocess.Popen(program, stdin=theirs, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as reader:
+        os.close(theirs)
+        os.write(ours, b"look\n")
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "look\n"
+        os.close(ours)
+        out, errors = reader.communicate(timeout=PATIENCE)
+    assert (out, errors) == ("None\n", "")
