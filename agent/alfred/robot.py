@@ -509,24 +509,15 @@ class _Over(base.Unattended):
 
 
 class _Silent(Model):
-    """A model for playing a record again. It has the capabilities of the recorded model, since agents' prompts depend on
-    them, and fails where the record ends."""
+    """A model for playing a record again. It scores texts if the recorded one did, since agents' prompts depend on that; how
+    else calls were made is known to what resumes episodes. It fails where the record ends."""
 
     def __init__(self, name: str, recorded: Sequence[Event]) -> None:
         self.name = name
-        self._calls = [event.body for event in recorded if isinstance(event.body, ModelCall)]
+        self._scored = any(isinstance(event.body, ModelCall) and event.body.candidates for event in recorded)
 
     async def capabilities(self) -> Capabilities:
-        scored = any(call.candidates for call in self._calls)
-        plain = any(call.plain for call in self._calls)
-        return Capabilities(
-            chats=not plain,
-            completions=plain,
-            log_probabilities=scored,
-            scoring=scored,
-            grammar=any(call.held for call in self._calls),
-            images=True,
-        )
+        return Capabilities(log_probabilities=self._scored, scoring=self._scored, images=True)
 
     async def complete(self, request: Request) -> Completion:
         del request
