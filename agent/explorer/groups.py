@@ -40,7 +40,7 @@ SIGNS = (
 """What the network knows of a kind of thing in a place where it was seen; numbers of days and places as logarithms."""
 USUAL = 0.03
 """A kind of place is usual for a kind of thing that is there with at least this share in train."""
-NAMED, MAIN = 0.1, 0.4
+NAMED, MAIN = 0.15, 0.4
 """The least shares that the network must expect for a place to be named, and for one where the thing usually is."""
 
 

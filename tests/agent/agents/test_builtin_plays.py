@@ -14,6 +14,8 @@ from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.registry import make_model
+from housequest.knowledge.choosing import RuleBudget
+from housequest.knowledge.rulebook import library
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.base import Env, World
@@ -32,14 +34,16 @@ def opened(world: World, house: str, goal: str = "") -> Env:
     return NativeEnv(replace(task, goal=goal), make_house(task.number).game) if goal else world.open(task)
 
 
-async def played(houses: tuple[str, ...], grants: frozenset[str] = frozenset(), goal: str = "") -> list[list[Event]]:
+async def played(
+    houses: tuple[str, ...], grants: frozenset[str] = frozenset(), goal: str = "", rules: RuleBudget | None = None
+) -> list[list[Event]]:
     """The houses, all at once."""
     world, model = make_world(), make_model("builtin")
 
     async def one(house: str) -> list[Event]:
         told: list[Event | CallTiming] = []
         agent = make_agent("reasoner-actor", world=world, model=model)
-        await run_episode(opened(world, house, goal), agent, EpisodeConfig(world, grants), told.append)
+        await run_episode(opened(world, house, goal), agent, EpisodeConfig(world, grants, rules=rules), told.append)
         return [event for event in told if isinstance(event, Event)]
 
     try:
@@ -69,6 +73,20 @@ def test_a_game_that_it_loses_ends_and_after_nothing_happened_it_does_something_
 def test_many_games_at_once_are_the_games_that_were_played_alone() -> None:
     together = asyncio.run(played(HOUSES))
     assert together == [asyncio.run(played((house,)))[0] for house in HOUSES]
+
+
+@pytest.mark.parametrize("name", ["human", "learned"])
+def test_by_a_book_that_ships_it_plays_as_well_and_is_asked_less(name: str) -> None:
+    houses = tuple(f"generated:{seed}" for seed in range(900_000, 900_006))
+    book = RuleBudget(tuple(library().open(name).rules), None, name, "")
+    without, by_book = (asyncio.run(played(houses, rules=rules)) for rules in (None, book))
+    assert [outcome(told) for told in by_book] == ["won"] * len(houses)
+    steps, calls = (
+        [sum(isinstance(event.body, kind) for told in games for event in told) for games in (without, by_book)]
+        for kind in (Stepped, ModelCall)
+    )
+    # Hundreds of houses say by how much (``make bench ARGS=households:books``); a book read by the network cost 3.5 a house.
+    assert steps[1] <= steps[0] + len(houses) and calls[1] < calls[0]
 
 
 @pytest.mark.slow

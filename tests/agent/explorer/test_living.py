@@ -157,6 +157,17 @@ def test_an_explorer_sees_more_in_its_first_days(whole: Path) -> None:
 
 
 @pytest.mark.heavy
+def test_an_explorer_finds_a_habit_that_nobody_expects(tmp_path: Path) -> None:
+    habits = tmp_path / "habits.yaml"
+    habits.write_text("mug: {safe 1: 1}\n")
+    wanted = plan_lives(configure({"agent": "expert", "habits": str(habits)}), ["household-light:1010"], ["explore"], 6, (), 0)
+    lived(wanted, tmp_path / "lives")
+    book = read_book(tmp_path / "lives" / "household-light-1010" / "explore" / "day-006" / "book.yaml")
+    told = read_sentence(book.rule("where-mug").statement)
+    assert told is not None and told.places[0].receptacle == "safe 1" and told.is_habit(told.places[0])
+
+
+@pytest.mark.heavy
 def test_the_curves_stand_between_floor_and_ceiling(whole: Path) -> None:
     report = read_curves(whole)
     assert report.homes == (HOME,)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.skills.contrary import Kinds, contrary, held_by_person, retire, retired_for, subjects
 from housequest.knowledge.checks import parse_check
+from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Edit, Evidence, Origin, Rule, RuleScope
 from housequest.worlds.alfworld.text import load_counts
 
@@ -129,3 +130,8 @@ def test_more_evidence_wins_and_a_person_decides_about_the_own_rules() -> None:
     (back,) = retire([many, mine], KINDS)
     assert (back.id, back.status) == ("n50", "candidate")
     assert retire([mine, Rule("too", "Mugs are in drawer 2.", "location", objects=("mug",))], KINDS) == []
+
+
+@pytest.mark.parametrize("name", ["human", "learned"])
+def test_a_book_that_ships_has_no_two_contrary_rules(name: str) -> None:
+    assert retire(library().open(name).rules, KINDS) == []

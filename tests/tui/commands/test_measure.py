@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from housequest.agent.evaluation.runs.measurement import plan_measurement
 from housequest.knowledge.rulebook import library
 from tests.backends.policy import react
 from tests.backends.server import Messages, Server, serve
-from tests.tui.conftest import Run
+from tests.tui.conftest import ROOT, Run
 
 pytestmark = pytest.mark.heavy
 
@@ -202,3 +204,22 @@ def test_the_folder_of_another_sweep_is_left_alone(book: Path, call: Run, tmp_pa
     assert done.returncode == 2
     assert "holds a sweep of other runs" in done.stderr
     assert (tmp_path / "runs" / "s" / "sweep.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/curator.md"])
+def test_the_rules_of_a_page_show_a_gain_that_is_not_chance(page: str, call: Run) -> None:
+    told = (line for line in (ROOT / page).read_text("utf-8").splitlines() if line.startswith("$ housequest "))
+    commands = [shlex.split(line.removeprefix("$ housequest "), comments=True) for line in told]
+    wanted = [
+        words for words in commands if "household:1000:1..20" in words or words[:2] in (["rules", "mine"], ["rules", "measure"])
+    ]
+    assert len(wanted) >= 3 and wanted[-1][1] == "measure"
+    for words in wanted:
+        done = call(*words, *(["--json"] if words[1] == "measure" else []))
+        assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["interval"][0] > 0 and found["figures"]["steps"]["interval"][1] < 0
+    # The page says how many days were won.
+    text = " ".join((ROOT / page).read_text("utf-8").split())
+    won = found["first"]["won"], found["second"]["won"]
+    assert re.search(r"\b{} (?:days won of 20,|of these days without the book and) {} with".format(*won), text), won
