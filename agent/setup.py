@@ -13,9 +13,9 @@ from housequest.agent.agents import spec as registry
 from housequest.agent.agents.spec import needs_admissible
 from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
+from housequest.agent.episodes.config import PLAN, VIEW, EpisodeConfig
 from housequest.agent.episodes.drawing import no_rooms
 from housequest.agent.episodes.events import Curiosity, Manner
-from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from housequest.agent.episodes.together import TogetherConfig
 from housequest.agent.models.base import Image, Message, Model, Request, Watch, in_role, probe, roles_of
 from housequest.agent.models.keys import KeyRing

@@ -28,9 +28,9 @@ from housequest.agent.alfred.seeing.perception import Percept, kind_in, make_per
 from housequest.agent.alfred.seeing.policy import ActionPolicy, before, carried_out, played
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap, way_to
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.drawing import recorded_game
 from housequest.agent.episodes.events import Event, ModelCall, Started
-from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.agent.roles.messages import NOTHING, emit_thought

@@ -11,16 +11,17 @@ alone and in company.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from random import Random
 from typing import Any, TypeVar
 
 from housequest.agent import base
 from housequest.agent.episodes import emitter, events
+from housequest.agent.episodes.config import PLAN, VIEW, EpisodeConfig, annotated_plan
+from housequest.agent.episodes.curiosity import is_random_turn, random_command
 from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
 from housequest.agent.episodes.emitter import (
     EpisodeOver,
@@ -36,11 +37,11 @@ from housequest.agent.models.base import Timing
 from housequest.agent.roles.base import clean, notes_of_model
 from housequest.agent.skills.searching import linger
 from housequest.knowledge.choosing import RuleBudget, topic_of
-from housequest.worlds.base import Demonstrated, Env, Observation, Pictured, Step, Task, Transition, World
-from housequest.worlds.env import Enacted, enacted, open_env, unwrapped
-from housequest.worlds.errors import GameError, ModelError, Unsupported
+from housequest.worlds.base import Env, Observation, Pictured, Step, Task, Transition, World
+from housequest.worlds.env import Enacted, enacted, unwrapped
+from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.household.base import Household, with_belief
-from housequest.worlds.household.goals import Skill, Topic
+from housequest.worlds.household.goals import Topic
 from housequest.worlds.paths import FORMAT
 
 R = TypeVar("R")
@@ -51,75 +52,6 @@ MOST_SAID = 8
 """The most messages of a player in one turn; more are not delivered, or cost the turn."""
 MOST_UNREAD = 5
 """An unattended episode is lost after this many turns in a row without a readable reply, to save the cost of more."""
-VIEW = "view"
-PLAN = "plan"
-"""The grant that shows an agent the annotated plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class EpisodeConfig:
-    """The settings of an episode, all of which are recorded.
-
-    Args:
-        max_turns: Each executed command and each unreadable reply takes one turn.
-        grants: ``admissible``, ``type``, ``diagnosis``, ``view`` and ``plan`` show the agent more than text.
-        rules: Those that the agent may be shown.
-        curiosity: The probability that a turn plays a random admissible command instead of the agent's (epsilon); or to
-            linger, see `housequest.agent.skills.searching.linger`.
-        attempts: Earlier attempts at a task, by the task's id.
-        manner: In company, the manner of a partner beside whom others are tested.
-        stand_in: In company, the agent that plays while this person is away; the other fields are then the agent's.
-    """
-
-    world: World
-    grants: frozenset[str] = frozenset()
-    max_turns: int = 50
-    seed: int = 0
-    model: str | None = None
-    rules: RuleBudget | None = None
-    habits: str | None = None
-    settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
-    curiosity: events.Curiosity | None = None
-    attempts: Mapping[str, tuple[base.Attempt, ...]] = field(default_factory=dict[str, tuple[base.Attempt, ...]])
-    manner: events.Manner | None = None
-    stand_in: str | None = None
-
-    @property
-    def recorded_model(self) -> str | None:
-        """The model's name in records."""
-        return self.model
-
-    def open(self, task: Task) -> Env:
-        """Open a task, with the diagnosis if it is granted.
-
-        Args:
-            task: A task of ``world``.
-
-        Returns:
-            A new env.
-
-        Raises:
-            GameError: The game is missing or damaged.
-            Unsupported: The world cannot give the diagnosis.
-        """
-        return open_env(self.world, task, diagnosis="diagnosis" in self.grants)
-
-    def check_grants(self, tasks: Iterable[Task]) -> None:
-        """Check before a run that the world can give all grants.
-
-        Args:
-            tasks: Tasks of a split, which are alike in this.
-
-        Raises:
-            Unsupported: The world cannot give one of the grants.
-        """
-        for task in tasks:
-            with suppress(GameError):
-                if "diagnosis" in self.grants:
-                    self.open(task).close()
-                if PLAN in self.grants:
-                    _annotated(self.world, task)
-                return
 
 
 async def run_episode(
@@ -401,7 +333,7 @@ class RunningEpisode:
             diagnosis="diagnosis" in config.grants,
             task_type=task.type if "type" in config.grants else None,
             attempts=config.attempts.get(task.id, ()),
-            plan=await self._in_world(partial(_annotated, config.world, task)) if PLAN in config.grants else None,
+            plan=await self._in_world(partial(annotated_plan, config.world, task)) if PLAN in config.grants else None,
         )
         with attributed("agent"):
             seat.state = EpisodeState(seat.agent.begin(task.goal, opening, seat.grants), belief=opening.belief)
@@ -706,28 +638,6 @@ class RunningEpisode:
         seat.emitter.intervene(action, hint)
         if hint:
             seat.state.hints += (clean(hint),)
-
-
-def _annotated(world: World, task: Task) -> tuple[Skill, ...]:
-    plan = world.annotated_plan(task) if isinstance(world, Demonstrated) else None
-    if plan is None:
-        raise Unsupported(
-            f"There is no annotated plan for {task.reference}; play one of a split that has them, as ALFRED's train and "
-            "valid_seen do, or leave out --grant plan and planner=oracle."
-        )
-    return plan
-
-
-def is_random_turn(chance: float, seed: int, task: str, turn: int) -> bool:
-    """True if ``turn`` plays a random command, with probability ``chance``. A resumed episode draws the same."""
-    return Random(f"{seed}/{task}/{turn}").random() < chance
-
-
-def random_command(possible: Sequence[str] | None, seed: int, task: str, turn: int) -> str | None:
-    """One of the ``possible`` commands; None if there are none. Raises ``Unsupported`` if the world cannot list them."""
-    if possible is None:
-        raise Unsupported("Curiosity needs a list of the possible commands, and this world has none; give --curiosity 0.")
-    return Random(f"{task}/{turn}/{seed}").choice(sorted(possible)) if possible else None
 
 
 def _end_if_over(step: Step) -> None:

@@ -17,9 +17,10 @@ from itertools import chain, islice, takewhile
 from housequest.agent import base
 from housequest.agent.base import Agent, AskPerson, Turn, Watcher
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.together import PERSON, Partner, TogetherConfig, run_together
 from housequest.agent.models import base as models
 from housequest.worlds.base import Env, Observation, Step

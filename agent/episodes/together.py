@@ -15,8 +15,9 @@ from typing import Any
 
 from housequest.agent import base
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import PLAN, VIEW, EpisodeConfig
 from housequest.agent.episodes.emitter import EpisodeOver, EventEmitter, EventListener, SeatEmitter, attributed
-from housequest.agent.episodes.loop import MOST_SAID, PLAN, VIEW, Decided, EpisodeConfig, EpisodeSeat, RunningEpisode
+from housequest.agent.episodes.loop import MOST_SAID, Decided, EpisodeSeat, RunningEpisode
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Observation, Step
 from housequest.worlds.errors import ConfigurationError, ModelError

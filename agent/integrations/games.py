@@ -22,9 +22,10 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Leave, Turn
+from housequest.agent.episodes.config import VIEW, EpisodeConfig
 from housequest.agent.episodes.emitter import EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
-from housequest.agent.episodes.loop import VIEW, EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, playing
 from housequest.agent.evaluation.runs.spec import find_types, select, slug
 from housequest.agent.roles.base import clean

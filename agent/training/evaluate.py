@@ -20,8 +20,9 @@ from typing import Any
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Agent, Overseer, Proceed, Unattended
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Model
 from housequest.agent.setup import read_rules
 from housequest.agent.training.corpus import people_of_train, spread

@@ -11,7 +11,8 @@ from pathlib import Path
 from statistics import mean
 
 from housequest.agent.agents.spec import make_agent
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.config import EpisodeConfig
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.worlds.base import World
 from housequest.worlds.env import expert_of

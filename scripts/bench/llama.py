@@ -20,7 +20,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from housequest.agent.agents.spec import make_agent
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.config import EpisodeConfig
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.gguf import read_header
 from housequest.agent.models.llama import LlamaProvider, installed

@@ -17,9 +17,10 @@ from statistics import mean
 
 from housequest.agent.agents.spec import agent_names, agent_spec, make_agent, resolve_settings
 from housequest.agent.base import Agent
+from housequest.agent.episodes.config import VIEW, EpisodeConfig
 from housequest.agent.episodes.emitter import EventListener
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall
-from housequest.agent.episodes.loop import VIEW, EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.registry import make_model
 from housequest.worlds.alfworld.games import LAYOUT
 from housequest.worlds.base import Task, World

@@ -14,7 +14,8 @@ from pathlib import Path
 from random import Random
 
 from housequest.agent.agents.spec import make_agent
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.config import EpisodeConfig
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.base import Task, World

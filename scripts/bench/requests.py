@@ -20,8 +20,8 @@ from ruamel.yaml import YAML
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, Said, Stepped
-from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.together import Partner, run_together
 from housequest.agent.models.registry import make_model
 from housequest.agent.skills.language.requests import RequestKind

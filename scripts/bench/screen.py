@@ -155,7 +155,8 @@ def _scrub(place: Path) -> list[str]:
 async def _recorded(place: Path) -> Path:
     """An episode of this many turns, each with a thought."""
     from housequest.agent.agents.spec import make_agent
-    from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+    from housequest.agent.episodes.config import EpisodeConfig
+    from housequest.agent.episodes.loop import run_episode
     from housequest.agent.episodes.record import EpisodeRecorder
     from housequest.agent.models.registry import make_model
     from housequest.worlds.registry import make_world

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from statistics import mean
 
 from housequest.agent.agents.spec import agent_names, agent_spec, make_agent
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.config import EpisodeConfig
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.analysis.run import TURNS, expert_turns
 from housequest.agent.models.base import Completion, Model, Request
 from housequest.worlds.base import Task, World

@@ -13,8 +13,9 @@ from random import Random
 from time import process_time
 
 from housequest.agent.agents.spec import make_agent
+from housequest.agent.episodes.config import PLAN, EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, Stepped
-from housequest.agent.episodes.loop import PLAN, EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.analysis.failures import failure_of
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, by_chance, difference_interval, wilson
 from housequest.worlds.base import Task, World

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
         make_agent,
     )
     from housequest.agent.base import Act, Agent, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
+    from housequest.agent.episodes.config import EpisodeConfig
     from housequest.agent.episodes.events import Event
-    from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
+    from housequest.agent.episodes.loop import play, run_episode
     from housequest.agent.episodes.record import EpisodeRecorder, read_episode
     from housequest.agent.evaluation.library import evaluate, evaluate_async, register, report
     from housequest.agent.evaluation.notebook import NotebookView, ReportFigures, show_episode, show_house
@@ -65,7 +66,8 @@ _MODULES = {
     ),
     "housequest.agent.base": ("Act", "Agent", "Decision", "Emitter", "GiveUp", "Grants", "Idle", "ParseFailure", "Turn"),
     "housequest.agent.episodes.events": ("Event",),
-    "housequest.agent.episodes.loop": ("EpisodeConfig", "play", "run_episode"),
+    "housequest.agent.episodes.config": ("EpisodeConfig",),
+    "housequest.agent.episodes.loop": ("play", "run_episode"),
     "housequest.agent.episodes.record": ("EpisodeRecorder", "read_episode"),
     "housequest.agent.evaluation.library": ("evaluate", "evaluate_async", "register", "report"),
     "housequest.agent.evaluation.notebook": ("NotebookView", "ReportFigures", "show_episode", "show_house"),

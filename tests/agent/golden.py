@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from housequest.agent.agents.spec import agent_names, make_agent
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.registry import make_world, world_names

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.agents.spec import agent_names, agent_spec, make_agent
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.models.base import unwatched
 from housequest.agent.models.registry import make_model

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Event, Stepped
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.text import load_counts

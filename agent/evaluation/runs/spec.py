@@ -21,8 +21,8 @@ from pydantic import Field
 
 from housequest.agent.base import Attempt
 from housequest.agent.config import Grant, Settings, check_habits
+from housequest.agent.episodes.config import VIEW
 from housequest.agent.episodes.events import Curiosity, Deciding, Manner, Obeying, Talking
-from housequest.agent.episodes.loop import VIEW
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, differences
 from housequest.agent.models.registry import file_digest
 from housequest.agent.protocols import PROTOCOLS

@@ -21,8 +21,9 @@ from random import Random
 from threading import Lock
 
 from housequest.agent.agents.spec import agent_names, agent_spec, make_agent, resolve_settings
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.batch import rare_collections
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.evaluation.runs.spec import installed_version

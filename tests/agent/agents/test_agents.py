@@ -13,8 +13,9 @@ import pytest
 from housequest.agent.agents.spec import agent_names, agent_spec, make_agent, resolve_settings
 from housequest.agent.base import Proceed, Unattended
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Message
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import load_prompt, reply_message

@@ -15,8 +15,9 @@ from housequest.agent.agents.reasoner_actor.agent import PATIENCE, READINGS, Bri
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Grants, Proceed, Unattended
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.agent.models.builtin.model import load_builtin
 from housequest.agent.models.registry import make_model

@@ -10,8 +10,9 @@ import pytest
 
 from housequest.agent.agents.reasoner_actor.agent import READINGS
 from housequest.agent.agents.spec import make_agent
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget

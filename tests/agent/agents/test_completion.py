@@ -11,8 +11,8 @@ import pytest
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.config import Settings
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
-from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Message
 from housequest.agent.models.registry import make_model

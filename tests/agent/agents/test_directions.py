@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Accept, Again, Another, ProposalAnswer, Stop, Unattended
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.skills.language import sentences
 from housequest.agent.skills.language.answers import Mind, answer
 from housequest.agent.skills.language.directions import Directions, directed

@@ -14,9 +14,10 @@ from starlette.responses import JSONResponse, Response
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Proceed, SwitchModel, TurnAnswer, Unattended
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.emitter import FILLED
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed, Stepped, Thought
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.evaluation.analysis.failures import failure_of
 from housequest.agent.models.base import Capabilities, Completion, Model, Request

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.agents.spec import agent_spec, make_agent
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, TurnSpent
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.evaluation.analysis.failures import FailureKind, failure_of
 from housequest.agent.models.base import Capabilities, Message, Scores

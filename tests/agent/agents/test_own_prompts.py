@@ -14,7 +14,8 @@ import pytest
 from housequest.agent.agents.spec import agent_spec, make_agent, resolve_settings
 from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
 from housequest.agent.config import configure
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.config import EpisodeConfig
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.registry import make_model

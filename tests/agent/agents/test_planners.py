@@ -12,8 +12,9 @@ import pytest
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Proceed, Unattended
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.registry import make_model
 from housequest.worlds.base import World
 from housequest.worlds.errors import Unsupported

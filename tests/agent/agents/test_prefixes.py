@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest
 
 from housequest.agent.agents.spec import make_agent
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.config import EpisodeConfig
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import Rule

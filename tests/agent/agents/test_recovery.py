@@ -8,8 +8,9 @@ import pytest
 
 from housequest.agent.agents.spec import agent_names, make_agent
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.skills.controller import Controller, Done, Failed
 from housequest.worlds.base import Observation, World
 from housequest.worlds.household.base import with_belief

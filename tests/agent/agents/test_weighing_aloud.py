@@ -9,8 +9,9 @@ import pytest
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_sound
 from housequest.agent.models.builtin.model import load_builtin
 from housequest.worlds.household.weighing import told

@@ -10,7 +10,8 @@ import pytest
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import GiveUp, Grants, Turn, Watchable
 from housequest.agent.episodes import events
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.config import EpisodeConfig
+from housequest.agent.episodes.loop import run_episode
 from housequest.worlds.base import Observation
 from housequest.worlds.registry import make_world
 

@@ -13,8 +13,9 @@ import pytest
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.alfred.robot import Impression, glimpses
 from housequest.agent.base import Glimpse, Play, Proceed, Stop
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, ModelWrapper, ProbedPart, Request
 from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.registry import make_world

@@ -7,8 +7,10 @@ import asyncio
 import pytest
 
 from housequest.agent.agents.spec import make_agent
+from housequest.agent.episodes.config import EpisodeConfig
+from housequest.agent.episodes.curiosity import is_random_turn, random_command
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, branch
-from housequest.agent.episodes.loop import EpisodeConfig, is_random_turn, random_command, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.registry import make_model
 from housequest.worlds.base import World
 from housequest.worlds.errors import Unsupported

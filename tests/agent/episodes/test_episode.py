@@ -26,8 +26,9 @@ from housequest.agent.base import (
     Unattended,
 )
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import MOST_UNREAD, EpisodeConfig, play, run_episode
+from housequest.agent.episodes.loop import MOST_UNREAD, play, run_episode
 from housequest.agent.roles.messages import emit_rules
 from housequest.worlds.base import Env, Observation, Step, World
 from housequest.worlds.env import Wrapper

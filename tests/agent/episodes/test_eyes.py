@@ -15,9 +15,10 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import AskPerson
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.drawing import SIZE
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.loop import play as play_openly
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Ledger, LedgerModel, Stopped

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.agents.spec import make_agent
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Thought
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, as_played, read_clocks, read_episode
 from housequest.agent.roles.base import clean
 from housequest.worlds.errors import ConfigurationError

@@ -11,6 +11,7 @@ import pytest
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Accept, Act, Again, Agent, Another, AskPerson, Play, Proceed, Replace, Stop, Turn
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import (
     CallTiming,
     Ended,
@@ -23,7 +24,7 @@ from housequest.agent.episodes.events import (
     TurnSpent,
     branch,
 )
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Model

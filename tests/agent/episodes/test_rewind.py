@@ -27,8 +27,9 @@ from housequest.agent.base import (
     Turn,
 )
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, Stepped, branch
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Message
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget

@@ -10,8 +10,9 @@ import pytest
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.config import configure
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, RulesShown, Started
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.evaluation.runs.batch import run_batch

@@ -30,6 +30,7 @@ from housequest.agent.base import (
     Turn,
     Unattended,
 )
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import (
     CallTiming,
     Ended,
@@ -44,7 +45,7 @@ from housequest.agent.episodes.events import (
     branch,
     with_beliefs,
 )
-from housequest.agent.episodes.loop import MOST_SAID, EpisodeConfig
+from housequest.agent.episodes.loop import MOST_SAID
 from housequest.agent.episodes.moments import moments
 from housequest.agent.episodes.resume import RecordMisfit, ResumedPartner, resume_together
 from housequest.agent.episodes.together import LEFT, Partner, TogetherConfig, run_together

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Turn, Unattended
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Said, Started, Stepped
-from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.together import Partner, TogetherConfig, run_together
 from housequest.agent.skills.language import wording
 from housequest.agent.skills.obliging import LONGEST_ANSWER

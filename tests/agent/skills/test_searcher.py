@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import AgentEvent, Proceed, Unattended
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Completion, Message, Model, Request, Timing
 from housequest.agent.roles.base import ReplyError, Sampling
 from housequest.agent.skills.controller import (

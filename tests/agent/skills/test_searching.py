@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.agents.spec import make_agent
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Event, RulesShown, Stepped, Thought
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.registry import make_model
 from housequest.agent.skills.controller import Controller
 from housequest.agent.skills.searching import ToldPrior, look_for, read_told

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, with_beliefs
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.tui.episode.house import HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
 from housequest.tui.episode.state import EpisodeMoment, ViewState, apply, replayed
 from housequest.worlds.paths import FORMAT

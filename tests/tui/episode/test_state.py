@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Unattended
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Body, CallTiming, Event, branch, with_beliefs
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.agent.models.registry import make_model

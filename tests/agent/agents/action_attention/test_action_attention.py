@@ -33,8 +33,9 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Grants
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.networks import Floats
 from housequest.agent.setup import set_up
 from housequest.knowledge.examples import subtask_words

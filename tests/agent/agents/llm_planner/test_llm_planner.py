@@ -15,8 +15,9 @@ from housequest.agent.agents.llm_planner import LlmPlannerSettings
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Agent, Proceed
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, branch
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.analysis.failures import failure_of
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.agent.models.registry import make_model

@@ -12,8 +12,9 @@ import pytest
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Agent
 from housequest.agent.config import configure
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped, Thought
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.registry import make_model

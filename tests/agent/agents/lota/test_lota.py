@@ -21,8 +21,9 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Agent
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped

@@ -11,8 +11,9 @@ from housequest.agent.agents.lota.selector import fixed_skills
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Agent
 from housequest.agent.config import configure
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
 from housequest.agent.evaluation.render.pages.render import comparison_page
 from housequest.agent.evaluation.runs.batch import run_batch

@@ -16,8 +16,9 @@ from housequest.agent.agents.lota.selector import DONE, goes_round, said
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Agent, Proceed, Unattended
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.agent.training.export import exported

@@ -13,8 +13,9 @@ from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Overseer, Play, Proceed
 from housequest.agent.config import Settings
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Model
 from housequest.agent.setup import set_up
 from housequest.worlds.alfred.world import AlfredWorld

@@ -20,8 +20,9 @@ from housequest.agent.agents.pet.agent import MOST_SUBTASKS, ONE, SUBTASKS, TRAC
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import RequiresCapabilities
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, Request, TokenChoice

@@ -15,8 +15,9 @@ from housequest.agent.agents.spec import make_agent, resolve_settings
 from housequest.agent.base import RequiresCapabilities
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Capabilities
 from housequest.knowledge.examples import exemplars_of, shipped, written_exemplars

@@ -10,8 +10,9 @@ import pytest
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError

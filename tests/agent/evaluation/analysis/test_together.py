@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.together import Partner, TogetherConfig, run_together
 from housequest.agent.evaluation.analysis.arms import Arm
 from housequest.agent.evaluation.analysis.failures import FailureKind, failure_of

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import cache
 
 from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.house import House, make_house
 from housequest.worlds.base import Env, Observation, Task

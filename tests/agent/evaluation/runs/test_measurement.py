@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import Settings, configure
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, Stepped
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.render.worth import WorthReport
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import Result

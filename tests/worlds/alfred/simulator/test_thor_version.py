@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.agents.spec import make_agent
+from housequest.agent.episodes.config import EpisodeConfig
 from housequest.agent.episodes.events import Ended, Event
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import run_episode
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
 from tests.worlds.alfred.simulator.played import InThor

@@ -19,8 +19,9 @@ from housequest.agent.agents.action_attention.training.__main__ import main  # n
 from housequest.agent.agents.action_attention.training.optimise import AttentionRecipe, TorchFrozen, export, train  # noqa: E402
 from housequest.agent.agents.action_attention.training.plays import load_embedder, make_words, save_plays  # noqa: E402
 from housequest.agent.config import configure  # noqa: E402
+from housequest.agent.episodes.config import EpisodeConfig  # noqa: E402
 from housequest.agent.episodes.events import Event  # noqa: E402
-from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
+from housequest.agent.episodes.loop import run_episode  # noqa: E402
 from housequest.agent.models.embeddings import make_embedder  # noqa: E402
 from housequest.agent.setup import set_up  # noqa: E402
 from housequest.agent.training.corpus import made_up_games  # noqa: E402
