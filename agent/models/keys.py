@@ -152,7 +152,7 @@ class KeyRing:
     def sent_body(self, endpoint: Endpoint) -> dict[str, Any]:
         """`extra_body` with the values of variables. Raises ``ConfigurationError``."""
         body = self.extra_body(endpoint)
-        return _filled(body, lambda _, value: _secret(named, endpoint) if (named := _variable(value)) else value)
+        return filled(body, lambda _, value: _secret(named, endpoint) if (named := _variable(value)) else value)
 
     def more_headers(self, endpoint: Endpoint) -> dict[str, str]:
         """Additional headers of each request to ``endpoint``, with values. Raises ``ConfigurationError``."""
@@ -298,7 +298,7 @@ def check_extra(body: Mapping[str, Any], where: str, *, named: bool = False) -> 
             way_out = f'name an environment variable in your own extra_body: {names[-1]} = {{ env = "NAME" }}'
             raise ConfigurationError(f"{where}: the value of {names[-1]} must not be in files or names; {way_out}.")
 
-    _filled(body, check)
+    filled(body, check)
 
 
 def _variable(value: object) -> str:
@@ -310,14 +310,14 @@ def _variable(value: object) -> str:
 
 def _variables(body: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
-    _filled(body, lambda _, value: found.append(_variable(value)))
+    filled(body, lambda _, value: found.append(_variable(value)))
     return [*filter(None, found)]
 
 
-def _filled(value: Any, fill: Callable[[tuple[str, ...], Any], object], *names: str) -> Any:
+def filled(value: Any, fill: Callable[[tuple[str, ...], Any], object], *names: str) -> Any:
     """Replace each single value or variable in a table by the result of ``fill`` with the names above it."""
     if isinstance(value, list):
-        return [_filled(each, fill, *names) for each in cast("list[Any]", value)]
+        return [filled(each, fill, *names) for each in cast("list[Any]", value)]
     if not (names and _variable(value)) and isinstance(value, dict):
-        return {name: _filled(each, fill, *names, name) for name, each in cast("dict[str, Any]", value).items()}
+        return {name: filled(each, fill, *names, name) for name, each in cast("dict[str, Any]", value).items()}
     return fill(names, value)

@@ -12,10 +12,12 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
 from housequest.agent.models.base import OWN_TEMPERATURE, Message, Request, encodable
+from housequest.agent.models.keys import filled
 from housequest.agent.models.openai.protocol import KEYS, LIMITS, PROMPT_TOKENS, SAID, STREAMED, chat, is_table
 from housequest.agent.models.openai.redaction import Redactor
 
@@ -50,8 +52,8 @@ class Refusal:
 def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
     """Parse an error's body, in any shape that servers use, without the key."""
     try:
-        value = redactor.words(json.loads(body.decode("utf-8-sig")))
-        leaves = [leaf for leaf, _ in zip(_leaves(value, ""), range(_MOST_LEAVES), strict=False)]
+        found = islice(_leaves(json.loads(body.decode("utf-8-sig")), ""), _MOST_LEAVES)
+        leaves = [(key, redactor.text(encodable(text))) for key, text in found]
     except (ValueError, RecursionError):
         text = redactor.text(body.decode("utf-8", "replace"))[:_LONGEST_WORDS]
         return Refusal(text[:4_000], text)
@@ -295,13 +297,8 @@ def ways_to_think(thinking: str | None) -> tuple[Mapping[str, Any], ...]:
     kind = "off" if thinking == "off" else "budget" if thinking.isdecimal() else "effort"
     table = tomllib.loads(Path(__file__).with_name("thinking.toml").read_text("utf-8"))
     value = int(thinking) if thinking.isdecimal() else thinking
-    return tuple(_filled(way[kind], value) for way in table["way"] if kind in way)
-
-
-def _filled(shape: Any, value: object) -> Any:
-    if is_table(shape):
-        return {name: _filled(each, value) for name, each in shape.items()}
-    return value if shape == "$" else shape
+    ways = (way[kind] for way in table["way"] if kind in way)
+    return tuple(filled(way, lambda _, each: value if each == "$" else each) for way in ways)
 
 
 def blamed(sent: Mapping[str, Any], refusal: Refusal, *, surely: bool = False) -> list[list[str]]:

@@ -57,13 +57,17 @@ class Redactor:
         """``text`` without the keys, however short they are."""
         return _without(text, self._secrets)
 
-    def words(self, value: object) -> Any:
-        """Decoded JSON without keys in strings and names. Raises ``RecursionError`` if it is nested too deeply."""
-        return _decoded(value, self._secrets)
-
     def reply(self, value: object) -> Any:
-        """Like `words`, but short keys stay."""
-        return _decoded(value, self._long) if self._long else value
+        """Decoded JSON without keys in strings and names; short keys stay. Raises ``RecursionError``."""
+        if not self._long:
+            return value
+        if isinstance(value, str):
+            return _without(encodable(value), self._long)
+        if isinstance(value, list):
+            return [self.reply(each) for each in cast("list[object]", value)]
+        if isinstance(value, Mapping):
+            return {self.reply(name): self.reply(each) for name, each in cast("Mapping[str, object]", value).items()}
+        return value
 
     def pieces(self, texts: Sequence[str]) -> list[str]:
         """Consecutive texts without a key that is spread over them."""
@@ -116,19 +120,6 @@ def _without(text: str, secrets: Sequence[_Secret]) -> str:
         for found in reversed(list(secret.found(text))):
             text = f"{text[: found.start()]}{REDACTED}{text[found.end() :]}"
     return text
-
-
-def _decoded(value: object, secrets: Sequence[_Secret]) -> Any:
-    if isinstance(value, str):
-        return _without(encodable(value), secrets)
-    if isinstance(value, list):
-        return [_decoded(each, secrets) for each in cast("list[object]", value)]
-    if isinstance(value, Mapping):
-        return {
-            _without(encodable(name), secrets): _decoded(each, secrets)
-            for name, each in cast("Mapping[str, object]", value).items()
-        }
-    return value
 
 
 def _spellings(character: str) -> str:
