@@ -86,6 +86,32 @@ def test_what_was_put_down_out_of_sight_is_no_longer_carried() -> None:
     assert believed(again.company, again.belief).others[0].carried == ("mug 1",)
 
 
+@pytest.mark.parametrize(
+    ("reference", "way", "rounds"),
+    [
+        # A thing lies in one of two places where its carrier stood.
+        ("chores:60054", SILENT, 30),
+        # A thing to be treated lies where it is to be brought.
+        ("generated:60000", FREE, 9),
+        # Somebody else has opened what was seen closed.
+        ("generated:60024", WAYS[0], 12),
+    ],
+)
+def test_no_pair_stalls(reference: str, way: Way, rounds: int) -> None:
+    assert played_by(WORLD, WORLD.task(reference), 2, way).rounds <= rounds
+
+
+def test_what_is_not_needed_is_put_down_where_such_things_go() -> None:
+    expert = make_expert()
+    opening = replace(OPENING, text=OPENING.text.replace("a fridge 1", "a coffeemachine 1, a fridge 1"))
+    memory = expert.hear(expert.begin(GOAL, opening), "Ann", ("Bob",), ())
+    memory = expert.observe(memory, "take egg 1 from fridge 1", Observation("You pick up the egg 1 from the fridge 1."))
+    memory = expert.hear(memory, "Ann", ("Bob",), (said(Finished(1, "egg 2", "fridge 1")),))
+    command, thought, _ = expert.decide(memory)
+    assert thought == "the egg 1 is not needed; put it down"
+    assert command in ("go to countertop 1", "go to microwave 1", "open microwave 1")
+
+
 @pytest.mark.heavy
 def test_more_than_two_play_together() -> None:
     tasks = [WORLD.task(f"chores:{seed}") for seed in SEEDS[:6]]

@@ -244,6 +244,27 @@ def test_news_are_true_and_only_about_what_is_in_sight(reference: str, number: i
     assert bool(kinds["left"]) == reference.startswith("household:")
 
 
+def test_of_two_receptacles_at_one_place_news_name_the_one_that_somebody_went_to() -> None:
+    world = AlfworldWorld()
+    shared = world.share(world.task("chores:60054"), PLAYERS[:2])
+    assert isinstance(shared, SharedNative)
+    game = shared.envs["Ann"].game
+    here = next(place for place in game.receptacles_at if len(place) > 1)
+    shared.reset()
+    for name in (game.receptacles[one] for one in here):
+        shared.step("Bob", "wait")
+        away = next(one for number, one in enumerate(game.receptacles) if number not in here)
+        shared.step("Ann", f"go to {away}")
+        shared.step("Bob", "wait")
+        shared.step("Ann", f"go to {name}")
+        shared.step("Ann", "go to nowhere 1")
+        assert shared.news("Bob") == (f"Ann goes to the {name}.",)
+        assert shared.figure("Ann").at == name
+        others = [game.receptacles[one] for one in here if game.receptacles[one] != name]
+        assert not shared.step("Ann", f"go to {others[0]}").observation.accepted
+        assert shared.figure("Ann").at == name
+
+
 def test_what_happens_in_another_room_changes_nothing_for_a_player() -> None:
     world, compared = AlfworldWorld(), 0
     for seed in range(4):
