@@ -98,15 +98,18 @@ def named_at(
         taken[y].append((x, x + 1))
     found: list[Overlay] = []
     landmarks = size[0] * size[1] // _SHARE
+    alike = max(_FEW, landmarks // 2)  # things at hand, beside those that matter
     for one in ranked:
         cell, far = cells.get(one.name), one.kind == "far"
-        if cell is None or (far and not landmarks):
+        small = one.kind == "near" and one.point
+        if cell is None or (far and not landmarks) or (small and not alike):
             continue
         width = cell_len(one.text)
         place = next((place for place in _places(cell, width, one) if free(*place, width, apart=far)), None)
         if place is not None:
             found.append(Overlay(*place, one.text, styles[one.kind]))
             landmarks -= far
+            alike -= small
         elif one.kind in ("goal", "new", "false") and (cell in marks or free(*cell, 1)):
             found.append(Overlay(*cell, one.text[:1], styles[one.kind]))
             marks.discard(cell)
@@ -379,7 +382,9 @@ def plan_lines(scene: DrawnScene, size: tuple[int, int]) -> tuple[Content, ...]:
     rows = [Content(row) for row in drawn.rows]
     margin = len(drawn.rows[0]) + _GAP if side else 0
     told = [(Content("   "), Content(flat(one))) for one in drawn.others]
-    told += [_key(scene, one.name, key) for one, key in zip(scene.room.fixtures, drawn.keys, strict=True)]
+    seen = {one.name for one in now.holders if one.seen or one.contents}
+    named = zip((one.name for one in scene.room.fixtures), drawn.keys, strict=True)
+    told += [_key(scene, *each) for each in sorted(named, key=lambda each: (each[0] != now.at, each[0] not in seen))]
     keys = [line for mark, key in told for line in hung(mark, key, width - margin)]
     if not side:
         return (*lines, *rows, *keys)

@@ -23,7 +23,7 @@ from housequest.agent.skills.language.sentences import Control, read
 from housequest.tui.base_screen import OpenScreen, PickDialog
 from housequest.tui.desk.rule_dialog import teach
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
-from housequest.tui.episode.recording import game_branches
+from housequest.tui.episode.recording import OUTCOME_WORDS, game_branches
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
@@ -35,7 +35,7 @@ from housequest.tui.play.game import FORGET, ChosenGame, next_game
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PlayMode, Session, Waiting
 from housequest.tui.screens import MODES
-from housequest.tui.text import printable
+from housequest.tui.text import plural, printable
 from housequest.worlds.base import CommandKey
 from housequest.worlds.env import enacted_game
 from housequest.worlds.errors import HousequestError
@@ -177,12 +177,14 @@ class GameView(live_screen.LiveGame):
         elif words := live_screen.end_of(self.session.reply.heard, LONGEST_HEARD):
             doing = f"{agent}: {words}"
         # Beside a story there is no other place to say why there is no game.
+        over, word = moment.ended, "round" if self.session.game.beside else "turn"
         closed = self.status.trouble if moment.last or not self.session.own else ""
         return {
             "agent": agent,
             "at": f"{moment.turn + 1} of {moment.started.max_turns}{patience}" if moment.started else "",
             "closed": closed or "there is no game to play here",
             "doing": doing,
+            "ended": f": {OUTCOME_WORDS[over.outcome].partition(' ')[2]} {plural(over.turns, word)}" if over else "",
             "failure": self.status.failure or moment.failure or "",
             "hinted": hinted,
             "past": f"{self.moment.turn} of {shown.moment.turn}{'' if shown is self.state else ' of another branch'}",

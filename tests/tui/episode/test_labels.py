@@ -53,6 +53,15 @@ def test_the_goal_then_what_is_at_hand_then_what_is_new_then_the_rest() -> None:
     assert not {text.lstrip("+*") for text in texts} & set(inside)
 
 
+def test_things_that_do_not_matter_are_few() -> None:
+    """Names of all that lies on a table would hide the table."""
+    told = scene(kinds=frozenset[str]())
+    there = replace(told.situation, at="diningtable 1", pose=told.room.pose("diningtable 1"))
+    found = labels(replace(told, situation=there), cells(told), SIZE, STYLES, hidden=True)
+    things = next(one.contents for one in there.holders if one.name == "diningtable 1")
+    assert len(things) > 3 == len({one.text for one in found} & set(things))
+
+
 def test_what_the_goal_names_is_named_where_it_is_hidden_but_not_in_the_eyes() -> None:
     told = scene()
     shut = tuple(replace(one, openness="closed") if one.name == "fridge 1" else one for one in told.situation.holders)

@@ -100,6 +100,12 @@ def test_the_text_says_each_fact_of_the_picture() -> None:
     assert kinds >= {"figure", "way", "lying", "held", "furniture", "open", "closed", "other", "hot", "cool", "on"}
 
 
+def test_the_text_begins_with_the_receptacle_here_and_ends_with_those_not_seen() -> None:
+    _, _, _, here, *others = spoken([*scenes("generated:690", _COLD)][3])
+    unseen = ["not seen yet" in line for line in others if line.strip("#")]
+    assert "fridge 1, open: " in here and unseen == sorted(unseen) and any(unseen)
+
+
 def test_the_text_says_each_name_on_the_picture() -> None:
     scene = [*scenes("generated:690", _COLD)][-1]
     names = {one.text.lstrip("+*") for one in labels(scene, cells(scene), SIZE, STYLES, hidden=True)}

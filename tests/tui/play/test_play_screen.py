@@ -691,7 +691,7 @@ def test_the_end_looks_as_it_did(snap_compare: Callable[..., bool]) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("size", OTHERS)
 async def test_the_end_in_other_sizes(size: tuple[int, int]) -> None:
-    seen = ("OVER", "✦ Won", "In 10 turns.", "the shortest", "the game is over", "p replay", "q quit")
+    seen = ("OVER", "✦ Won", "In 10 turns.", "the shortest", "the game is over: won in 10 turns", "p replay", "q quit")
     await shows(playing(game(), "watch"), size, to_the_end, *seen)
 
 
