@@ -52,7 +52,7 @@ def said(script: Path | Sequence[str | Path], arguments: Sequence[str], data: Pa
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=600,
+        timeout=1800,  # on a busy machine some take more than seven minutes
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
