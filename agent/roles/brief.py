@@ -69,9 +69,16 @@ class BriefState:
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """The commands given before with the same knowledge, at any place: they taught nothing."""
-        known = self.belief.elsewhere
-        return tuple(dict.fromkeys(command for belief, command in self.seen if belief.elsewhere == known))
+        """The commands given before with the same knowledge: they taught nothing. Only walks are so from any place; what was
+        refused elsewhere, such as to use a lamp, may be right here."""
+        known, here = self.belief.elsewhere, self.belief.at
+        after = (*(belief for belief, _ in self.seen[1:]), self.belief)
+        given = (
+            command
+            for (belief, command), then in zip(self.seen, after, strict=False)  # the last goes on here
+            if (belief.at == here or then.at != belief.at) and belief.elsewhere == known
+        )
+        return tuple(dict.fromkeys(given))
 
     def after(self, transitions: Iterable[Transition]) -> BriefState:
         belief, seen = self.belief, self.seen
@@ -142,7 +149,8 @@ def is_found(plan: Sequence[str], belief: Belief) -> bool:
 
 def unseen(plan: Sequence[str], belief: Belief) -> tuple[str, ...]:
     """The kinds of thing that ``plan`` needs and that are searched for now: its object, or a second one once the first is
-    at its place, and a lamp. None if small models are not taught such a plan."""
+    at its place, and a lamp unless the object was found and is to be taken first. None if small models are not taught such a
+    plan."""
     known = _parts(plan)
     if known is None:
         return ()
@@ -151,7 +159,8 @@ def unseen(plan: Sequence[str], belief: Belief) -> tuple[str, ...]:
     lamp = known.groupdict().get("lamp")
     seen = {item.kind for item in belief.items}
     first = () if len(things) > (len(settled) if _number_of(plan) > 1 else 0) else (known["object"],)
-    return (*first, *((lamp,) if lamp is not None and lamp not in seen else ()))
+    light = lamp is not None and lamp not in seen and (first or belief.held is not None)
+    return (*first, *((lamp,) if light else ()))
 
 
 def due(plan: Sequence[str], belief: Belief, commands: Commands) -> list[str]:

@@ -30,7 +30,7 @@ from tests.backends.policy import react
 from tests.backends.server import Messages, serve
 
 HOMES = "2000..2019"
-WAYS = ("counts", "explore", "mine", "memory")
+WAYS = ("counts", "explore", "groups", "mine", "memory")
 TEN, FIVE = "2000..2009", "2000..2004"
 HOUSES = 200
 """Made-up houses in which books are measured."""
@@ -158,6 +158,9 @@ def _wanted(report: LivesReport) -> Iterator[str]:
     precision, recall, main, later = found
     yield f"habits at day 20: precision {precision:.2f}, recall {recall:.2f}, main place {main:.2f} (wanted: .9, .75, .85)"
     yield f"recall at day 40: {later:.2f} (wanted: .8)"
+    for day, each in curves["groups"].items():
+        part, tokens = (each.gap or 0.0) / (gap[day] or 1.0), each.tokens / explore[day].tokens
+        yield f"groups at day {day}: {part:.1%} of what exploring closes, in {tokens:.0%} of its tokens (wanted: 95 and less)"
 
 
 PARTS: Mapping[str, Callable[[Path | None], Iterator[str]]] = {

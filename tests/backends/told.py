@@ -9,7 +9,7 @@ from housequest.agent.skills.searching import ToldPrior
 from housequest.knowledge.judging import Moment
 from housequest.knowledge.mining import Mined, Sightings
 from housequest.knowledge.rules import Rule
-from housequest.knowledge.sentences import read_looked, read_sentence
+from housequest.knowledge.sentences import read_kept, read_looked, read_sentence
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief
@@ -39,6 +39,8 @@ def _rules(said: tuple[str, ...]) -> Iterator[Rule]:
         if (location := read_sentence(statement)) is not None:
             at_home = location.places[0].looks > 0
             yield Rule("", statement, "location", objects=(location.thing,), scope="household" if at_home else "world")
+        elif (kept := read_kept(statement)) is not None:
+            yield Rule("", statement, "location", objects=tuple(kept.shares), scope="household")
         elif (last := _LAST_SEEN.fullmatch(statement)) is not None:
             yield Rule("", statement, "location", objects=(last[1],), scope="household")
         elif read_looked(statement):

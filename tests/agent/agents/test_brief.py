@@ -490,6 +490,22 @@ def test_what_taught_nothing_is_done_once_wherever_one_stands() -> None:
     assert after(desk, cabinet, desk, ("go to fridge 1", "You arrive at fridge 1. The fridge 1 is closed.")).idle == ()
 
 
+def test_what_was_refused_elsewhere_may_be_right_here() -> None:
+    desk = ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a desklamp 1.")
+    cabinet = ("go to cabinet 1", "You arrive at cabinet 1. The cabinet 1 is closed.")
+    refused = ("use desklamp 1", "Nothing happens.")
+    assert "use desklamp 1" in after(desk, cabinet, refused).idle
+    assert "use desklamp 1" not in after(desk, cabinet, refused, desk).idle
+
+
+def test_a_thing_that_was_found_is_taken_before_its_lamp_is_searched_for() -> None:
+    plan = ("find and take a mug", "find a desklamp and use it")
+    found = ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a mug 1.")
+    taken = ("take mug 1 from desk 1", "You pick up the mug 1 from the desk 1.")
+    searched = [brief.unseen(plan, after(*told).belief) for told in ((), (found,), (found, taken))]
+    assert searched == [("mug", "desklamp"), (), ("desklamp",)]
+
+
 @pytest.mark.parametrize("prompt", ["Goal: x", "Plan:\n1. y"])
 def test_short_prompts_are_told_from_others(prompt: str) -> None:
     assert brief.is_brief_prompt(prompt)

@@ -238,7 +238,7 @@ def test_the_past_days_are_shown_to_a_model_as_they_were(tmp_path: Path) -> None
 def test_a_model_that_believes_what_it_is_told_lives_better_by_any_book(tmp_path: Path) -> None:
     with serve(react) as server:
         settings = configure({"agent": "react", "model": server.model(), "set": {"form": "free"}})
-        lived(plan_lives(settings, ["household:1000"], ["counts", "memory", "context"], 5, (5,), 4), tmp_path)
+        lived(plan_lives(settings, ["household:1000"], ["counts", "groups", "memory", "context"], 5, (5,), 4), tmp_path)
     report = read_curves(tmp_path)
     curves = {arm: report.curve(arm)[-1] for arm in report.arms}
     assert all(each.turns < report.reference(FLOOR)[1] for each in curves.values())
