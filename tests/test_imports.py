@@ -121,7 +121,7 @@ def test_what_agents_declare_loads_none_of_their_code(tmp_path: Path) -> None:
 def test_home_is_seen_before_what_games_take_is_loaded(tmp_path: Path) -> None:
     from scripts.bench.terminal import Terminal
 
-    environment = {"PYTHONPATH": str(ROOT / "src"), "PYTHONPROFILEIMPORTTIME": "1", "HOUSEQUEST_HOME": str(tmp_path / "home")}
+    environment = {"PYTHONPROFILEIMPORTTIME": "1", "HOUSEQUEST_HOME": str(tmp_path / "home")}
     with Terminal(["housequest", "play"], tmp_path, (120, 40), environment) as terminal:
         terminal.until("plays generated:")
         before, _, after = terminal.drawn.partition("Play now")

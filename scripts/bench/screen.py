@@ -35,7 +35,6 @@ CALL = 5.0
 TURNS = 200
 DRAWN = 400
 """Least bytes drawn by scrolling or moving to another region."""
-_ROOT = Path(__file__).parents[2]
 _APP = "scripts.bench.screen_app"
 _WAY = ("diningtable 1", "fridge 1", "microwave 1", "sinkbasin 1", "countertop 1")
 
@@ -215,7 +214,7 @@ def _terminal(place: Path, *arguments: str) -> Terminal:
     from scripts.bench.terminal import Terminal
 
     # An installed program keeps its compiled modules, whatever the shell of whoever measures says.
-    environment = {"PYTHONPATH": str(_ROOT / "src"), "HOUSEQUEST_HOME": str(place / "home"), "PYTHONDONTWRITEBYTECODE": ""}
+    environment = {"HOUSEQUEST_HOME": str(place / "home"), "PYTHONDONTWRITEBYTECODE": ""}
     return Terminal([_APP, *arguments], place, SIZE, environment)
 
 

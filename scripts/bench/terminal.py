@@ -20,6 +20,9 @@ from typing import Self
 PATIENCE = 60.0
 """Seconds to wait for a program before giving up."""
 
+_ROOT = Path(__file__).parents[2]
+_PATH = os.pathsep.join((str(_ROOT / "src"), str(_ROOT)))
+"""Where the package is, and these scripts."""
 _CONTROL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[PX^_\]].*?(?:\x07|\x1b\\)|[@-Z\\-_=>78])", re.DOTALL)
 
 
@@ -42,7 +45,7 @@ class Terminal:
             stdout=theirs,
             stderr=theirs,
             start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **environment},
+            env={**os.environ, "PYTHONPATH": _PATH, "TERM": "xterm-256color", "COLORTERM": "truecolor", **environment},
         )
         os.close(theirs)
 
