@@ -233,7 +233,7 @@ class HousequestApp(Equipped, App[None], keys="app"):
     def _active_keys(self, screen: Screen[Any]) -> list[tuple[Binding, DOMNode]]:
         """The keys that do something now, with what they act on, one for each action, and none of a widget of Textual's."""
         inner = screen.focused.ancestors_with_self if screen.focused else []
-        ours = (node for node in inner if node not in {screen, self} and type(node).__module__.startswith(f"{__package__}."))
+        ours = (node for node in inner if node not in {screen, self} and _has_keys(node))
         found: dict[str, tuple[Binding, DOMNode]] = {}
         for node in (screen, *ours):
             for key in Binding.make_bindings(node.BINDINGS):
@@ -277,6 +277,12 @@ class HousequestApp(Equipped, App[None], keys="app"):
                 self.call_later(self.run_action, *lines[line])
 
         self.push_screen(PickDialog("Keys", list(lines)), chosen)
+
+
+def _has_keys(node: DOMNode) -> bool:
+    """True if a widget has keys of ours, and not only those that Textual gives to all that scroll."""
+    definer = next(each for each in type(node).__mro__ if "BINDINGS" in vars(each))
+    return definer.__module__.startswith(f"{__package__}.")
 
 
 def _does(key: Binding, node: DOMNode) -> str:

@@ -635,6 +635,11 @@ async def test_every_key_is_in_the_palette() -> None:
             "Show the House",
             "Choose other colours",
         } <= listed
+        assert isinstance(app.screen, PlayScreen)
+        app.screen.view.focus()
+        await pilot.pause()
+        # The same, without the keys by which Textual scrolls.
+        assert {command.title for command in app.get_system_commands(app.screen)} <= listed
         theme = app.theme
         await press(pilot, "ctrl+l")
         assert app.theme != theme
