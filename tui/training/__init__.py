@@ -146,7 +146,7 @@ def _train_distiller(homes: Sequence[int], epochs: int, seed: int, out: Path, *,
     about = [
         f"trained   {heard}; loss {learned.loss:.4f}",
         f"file      {out}, {out.stat().st_size:,} bytes",
-        f"try it    housequest learn household:7 --agent expert --learn groups --distiller {out}",
+        f"try it    housequest learn household:7 --agent expert --learn groups --network {out}",
         "",
         *Table(("book", "day", "precision", "recall", "tokens"), tuple(rows)).text(),
     ]

@@ -18,7 +18,7 @@ def test_a_distiller_is_trained_and_tells_a_home_in_groups(call: Run, tmp_path: 
     learned = json.loads(done.stdout)
     assert learned["examples"] > 100 and learned["found"].keys() == {"groups", "counts"}
     days = ("--days", "1", "--test-days", "0")
-    life = ("learn", "household-light:1001", "--agent", "expert", *days, "--distiller", "my.weights")
+    life = ("learn", "household-light:1001", "--agent", "expert", *days, "--network", "my.weights")
     assert call(*life, "--learn", "groups", "--out", "lives").returncode == 0
     book = tmp_path / "lives" / "household-light-1001" / "groups" / "day-001" / "book.yaml"
     assert "Kept in" in book.read_text("utf-8")

@@ -278,9 +278,9 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
     assert recipe["lessons"] | {"agents": ["react"], "settings": {"window": "3"}, "houses": 0} == recipe["lessons"]
     assert {each.agent for each in load(out / "conversations.jsonl")} == {"react"}
     name = f"{base}?lora={out / 'adapter.gguf'}"
-    assert LlamaProvider().learned_from(name) == ("generated:0..0",)
+    assert LlamaProvider(name).learned_from() == ("generated:0..0",)
     assert not train("--houses", "3")
-    assert LlamaProvider().learned_from(name) == ("generated:0..2", "generated:0..0")
+    assert LlamaProvider(name).learned_from() == ("generated:0..2", "generated:0..0")
     assert not train()
     (out / "checkpoint.pt").touch()
     assert not train()
