@@ -197,9 +197,10 @@ class _TypedInput(Input):
         return not action.startswith("cursor_") or bool(self.value)
 
     def _on_paste(self, event: events.Paste) -> None:
-        # An input keeps the first line alone: several become one.
+        # An input keeps the first line alone, and nothing that is too long: several lines become one, which is cut.
         event.prevent_default()
-        super()._on_paste(events.Paste(" ".join(event.text.split())))
+        room = LONGEST - len(self.value) + len(self.selected_text)
+        super()._on_paste(events.Paste(" ".join(event.text.split())[:room]))
         event.stop()
 
     async def _on_key(self, event: events.Key) -> None:
