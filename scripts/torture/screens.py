@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from housequest.agent.setup import NAMES
 from scripts.torture.doors import TASK
 from scripts.torture.kills import until
 from scripts.torture.program import PATIENCE, Process
@@ -27,6 +28,7 @@ YOURS, ELSEWHERE = "your turn", "in another window"
 CLOSED = "no game to play here"
 """The drawing of a window whose game is played elsewhere; the reason is a sentence that may take several lines."""
 DAILY = ("daily",)
+PARTNERS = tuple(f'"player":"{name}"'.encode() for name in NAMES[1:])
 ALONE = ("play", TASK, "--agent", "human")
 WINDOWS, TURNS = 8, 10  # the expert takes so many
 _TIMES = 12
@@ -167,7 +169,9 @@ def _records(trial: Trial) -> list[Path]:
 
 
 def _steps_of(files: Sequence[Path]) -> int:
-    return sum(content(file).count(b'"kind":"stepped"') for file in files)
+    """The recorded commands of the person, who on Sundays is not alone in today's house."""
+    every = (line for file in files for line in content(file).splitlines() if b'"kind":"stepped"' in line)
+    return sum(not any(name in line for name in PARTNERS) for line in every)
 
 
 def _check(trial: Trial, steps: Sequence[int]) -> None:
