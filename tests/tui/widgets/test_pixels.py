@@ -342,10 +342,11 @@ class Kitty:
         self.descriptor, theirs = pty.openpty()
         self.tmux = answers.startswith("in tmux")
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 1080, 720))
+        name = "tmux-256color" if self.tmux else "xterm-kitty"
         path = recorded(folder / "e.jsonl", "generated:690", EGG)
         self.child = subprocess.Popen(
             [sys.executable, "-c", _ON_TERMINAL, *COMMAND, "replay", str(path)],
-            env=environment(TERM="tmux-256color" if self.tmux else "xterm-kitty", COLORTERM="truecolor"),
+            env=environment(TERM=name, COLORTERM="truecolor", COLUMNS="120", LINES="40"),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
