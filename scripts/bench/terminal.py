@@ -94,4 +94,8 @@ class Terminal:
         except OSError:  # on Linux, the other side has closed
             raise TimeoutError(f"the program ended: {self.drawn[-2_000:]}") from None
         self._bytes += more
+        # Asked where its cursor is and what it is, it answers at once, as terminals do.
+        for question, answer in ((b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[c", b"\x1b[?62;22c")):
+            if question in more:
+                os.write(self._own, answer)
         return bool(more)
