@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from housequest.knowledge import mining
 from housequest.knowledge.rulebook import Rulebook, differences, library, renew
 from housequest.knowledge.rulebook import save as save_book
 from housequest.knowledge.rules import Rule, RuleVerdict
@@ -54,6 +53,7 @@ def mine(
 ) -> None:
     """Count where things are and what commands need, and put rules into a book. What you wrote or decided there stays."""
     from housequest.agent.episodes.moments import recorded_moments
+    from housequest.knowledge import mining
 
     if not 1 <= min_refusals <= 1_000_000:
         raise ConfigurationError(f"--min-refusals: {min_refusals} is out of range; give 1 to 1000000.")
