@@ -160,7 +160,7 @@ def unseen(plan: Sequence[str], belief: Belief) -> tuple[str, ...]:
     seen = {item.kind for item in belief.items}
     first = () if len(things) > (len(settled) if _number_of(plan) > 1 else 0) else (known["object"],)
     light = lamp is not None and lamp not in seen and (first or belief.held is not None)
-    return (*first, *((lamp,) if light else ()))
+    return (*first, lamp) if light and lamp is not None else first
 
 
 def due(plan: Sequence[str], belief: Belief, commands: Commands) -> list[str]:

@@ -22,9 +22,9 @@ from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request
-from housequest.agent.models.keys import PLACEHOLDER, parse_endpoint
+from housequest.agent.models.keys import KeyRing, parse_endpoint
 from housequest.agent.models.openai.protocol import chat
-from housequest.agent.models.registry import make_model
+from housequest.agent.models.registry import CallOptions, make_model
 from scripts.bench.endpoint import REPLY
 from scripts.memory import peak as peak_memory
 
@@ -110,9 +110,10 @@ def _unheard(event: object) -> None:
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
     import httpx2
 
-    from housequest.agent.models.openai.server import Clients
+    from housequest.agent.models.openai.server import Clients, Server
 
-    clients = Clients(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0, {})
+    options = CallOptions(timeout=60.0, keys=KeyRing())
+    clients = Clients(Server(parse_endpoint(f"http://127.0.0.1:{port}/v1"), options))
     left = iter(range(episodes))
 
     async def work() -> int:
