@@ -16,6 +16,10 @@ from tests.waiting import ending
 ROOT = Path(__file__).parents[1]
 
 
+def test_a_notebook_completes_every_name() -> None:
+    assert set(dir(housequest)) == set(housequest.__all__)
+
+
 @pytest.mark.parametrize("name", housequest.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(housequest, name) is not None

@@ -106,6 +106,10 @@ def __getattr__(name: str) -> object:
     return getattr(import_module(_HOMES[name]), name)
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def main() -> None:
     """The ``housequest`` command, which Ctrl-C ends without a traceback, also while it is still being imported."""
     try:

@@ -277,7 +277,7 @@ def import_book(path: Path, into: str | None = None) -> tuple[Rulebook, int]:
 def _saved(book: Rulebook, into: str | None, stem: str) -> Rulebook:
     name, books = into or stem, library()
     if not is_book_name(name):
-        raise KnowledgeError(f"{shown(name)} is not the name of a rulebook; give one of letters and digits with --into.")
+        raise KnowledgeError(f"{shown(name)} is not the name of a rulebook; give one of letters and digits with --name.")
     if name in books.names():
-        raise KnowledgeError(f"There is a rulebook {name} already; give this one another name with --into.")
+        raise KnowledgeError(f"There is a rulebook {name} already; give this one another name with --name.")
     return save(replace(book, path=books.own / f"{name}{SUFFIX}", read=None))

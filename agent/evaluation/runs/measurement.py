@@ -278,7 +278,8 @@ def _unknown(world: World, split: str, rules: Sequence[Rule]) -> Iterator[Task]:
         yield from every
         return
     parts = {part for rule in rules for part in rule.origin.over(rule.evidence.witnesses)}
-    home = split.partition(":")[0] in world.info.homes
-    for number in every.seeds[LIVED:] if home else every.seeds:
+    # Days that a person names are measured on, whichever they are.
+    whole_home = split == every.split and split.partition(":")[0] in world.info.homes
+    for number in every.seeds[LIVED:] if whole_home else every.seeds:
         if not covers(parts, every.split, number):
             yield every.made(number)

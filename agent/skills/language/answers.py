@@ -77,8 +77,12 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
         case "left":
             left = "; ".join(mind.plan[mind.step :])
             return f"Left to do: {left}." if left else f"The task is not done yet: {scene.goal.rstrip('.')}."
+        case "state":
+            return _state(about, belief)
         case "how" | "can":
             return _how(about, scene)
+        case "other":
+            return "I cannot answer that. Ask why, what next, where a thing is, what I hold or saw, or how to do something."
 
 
 def _at_work(mind: Mind) -> str:
@@ -133,6 +137,16 @@ def _whereabouts(said: str, belief: Belief) -> str:
     unseen = [one.name for one in belief.unsearched]
     left = f"I have not looked into {_listed(unseen)}."
     return f"I have not seen it yet. {left}" if unseen else "I have looked everywhere and not seen it."
+
+
+def _state(about: str | None, belief: Belief) -> str:
+    """The known properties of a thing, or whether a place is open."""
+    told = [f"{item.name} is {' and '.join(item.state) or 'as I found it'}" for item in _things(about or "", belief)]
+    named, _, number = (about or "").rpartition(" ") if (about or "")[-1:].isdigit() else (about or "", "", "")
+    for one in belief.receptacles:
+        if one.kind == named and number in ("", str(one.number)) and one.openness is not None:
+            told.append(f"{one.name} is {'never closed' if one.openness == 'surface' else one.openness}")
+    return f"As far as I know, {'; '.join(told[:_MOST])}." if told else "I have not seen it yet."
 
 
 def _how(about: str | None, scene: Surroundings) -> str:

@@ -436,6 +436,9 @@ class Grounder:
             if named[0].kind in APPLIANCES.values() and self.commands.treat is not None:
                 treatment: Treatment = next(one for one, device in APPLIANCES.items() if device == named[0].kind)
                 return self._treat(treatment, text, named)
+            if self.commands.treat is not None:
+                ways = ", ".join(f"{with_article(device)} can {does}" for does, device in APPLIANCES.items())
+                return self._refuse(f"{with_article(named[0].kind).capitalize()} cannot be used here; {ways}.")
         else:
             name = self._thing(text, named, hold=False)
         if name is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
@@ -13,11 +14,14 @@ from housequest.agent.skills.language.directions import Directions, directed
 from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.goals import APPLIANCES
+from housequest.worlds.text import with_article
 
 PASSED_ON = " I pass it on to the model, which may not understand it either."
 """An agent that has a model says this of a hint that it did not understand."""
 
 NOTHING_SAID = "You have said nothing about that."
+_USES = re.compile(r"\b(?:use|using|heat|cook|cool|chill|clean|wash|put)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +104,20 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, an
             directions = directed(reading, scene)
             if reading.refused is not None:
                 answers.append(reading.refused)
+            answers.extend(_still_used(hint, reading.avoid, scene))
             places = directions.places if directions is not None else ()
             ruled_out = told.without(reading.avoid).directions
             told = Advice(directions or ruled_out, (told.avoided | reading.avoid).difference(places))
     return Heard(told, tuple(chain.from_iterable(every[answered:])), tuple(left))
+
+
+def _still_used(hint: str, avoided: Collection[str], scene: Surroundings) -> Iterator[str]:
+    """Say of an appliance that the person does not want to be used that the goal cannot be reached without."""
+    if not avoided or not _USES.search(hint):
+        return
+    for goal in scene.household.read_goals(scene.goal, sorted(scene.belief.kinds)):
+        if goal.treatment and (device := APPLIANCES[goal.treatment]) in map(kind, avoided):
+            yield f"Only {with_article(device)} can {goal.treatment} things here, so I use it for that, but do not search it."
 
 
 def _control(reading: Understood) -> str | None:

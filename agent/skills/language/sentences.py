@@ -18,7 +18,9 @@ from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.household.belief import Belief, kind
 
 Control = Literal["stop", "wait", "go on", "no", "forget", "undo"]
-QuestionKind = Literal["told", "how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can"]
+QuestionKind = Literal[
+    "told", "state", "how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can", "other"
+]
 _CONTROL_KINDS: tuple[Control, ...] = get_args(Control)
 _QUESTION_KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 
@@ -268,12 +270,12 @@ def _question(clause: str, bare: str, asked: bool, told: _Told) -> Question | No
     order = wording.verb_of(wording.bare(text))
     if not asked and order is not None and not _SHAPES["asks"].match(text) and not telling:
         return None
-    for name in _QUESTION_KINDS:
-        if _QUESTIONS[name].match(text):
-            return Question(name, _about(text, told))
-    if not (asked or telling):
+    found: QuestionKind | None = next(
+        (name for name in _QUESTION_KINDS if name in _QUESTIONS and _QUESTIONS[name].match(text)), None
+    )
+    if found is None and not (asked or telling or re.match(r"(?:who|whose|when)\b", text)):
         return None
-    return Question("can", _about(text, told))
+    return Question(found or "other", _about(text, told))
 
 
 def _names_in(text: str, scene: Surroundings) -> frozenset[str]:

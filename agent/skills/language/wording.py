@@ -69,7 +69,7 @@ def plain(said: str) -> str:
     for short, whole in _SHORT.items():
         text = re.sub(rf"(?<=\w){re.escape(short)}\b" if short[0] in "n'" else rf"\b{re.escape(short)}\b", whole, text)
     text = re.sub(r"[a-z]+", lambda word: _BARE.get(word[0], word[0]), text)
-    return SHAPES["mind"].sub("", text)
+    return SHAPES["mind"].sub("", SHAPES["tag"].sub("", text))
 
 
 def spelled(text: str, belief: Belief, known: Collection[str]) -> str:

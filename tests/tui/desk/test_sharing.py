@@ -73,7 +73,7 @@ def test_a_name_that_is_taken_and_a_book_alone(shared: tuple[Rulebook, Path, Pat
     book, _, file = shared
     import_book(file)
     for again in (file, book.path):
-        with pytest.raises(KnowledgeError, match="already; give this one another name with --into"):
+        with pytest.raises(KnowledgeError, match="already; give this one another name with --name"):
             import_book(again)
     with pytest.raises(KnowledgeError, match="not the name of a rulebook"):
         import_book(file, "../up")

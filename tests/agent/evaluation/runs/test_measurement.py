@@ -146,3 +146,6 @@ def test_rules_of_a_home_are_measured_there_on_days_that_nobody_learned_from(tmp
     (task,) = plan.each[0].tasks
     assert task.split == "household-light:7"
     assert task.number > 105
+    named = plan_each(settings(book, split="household-light:7:106..125"), str(book), status="candidate", games=1)
+    (task,) = named.each[0].tasks
+    assert 106 <= task.number <= 125

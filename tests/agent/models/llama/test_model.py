@@ -307,10 +307,11 @@ def test_a_process_that_dies_is_an_error_and_then_another(tiny: Path, runtime: s
             waiting = asyncio.create_task(model.complete(Request(HELLO, max_tokens=400)))
             await asyncio.sleep(0)
             _kill(model)
-            with pytest.raises(ModelError, match="was killed") as caught:
+            # A death that is noticed before the call is sent is told by the call's start, the last one as the third of its kind.
+            with pytest.raises(ModelError, match=r"was killed|has died 3 times") as caught:
                 await waiting
                 await model.complete(Request(HELLO))
-            assert not caught.value.fatal, life
+            assert not caught.value.fatal or life == STARTS - 1
         with pytest.raises(ModelError, match="has died 3 times") as caught:
             await model.complete(Request(HELLO))
         assert caught.value.fatal

@@ -37,6 +37,11 @@ def test_several_requests_in_one_sentence_are_read_in_their_order() -> None:
     assert (split.places, split.theirs) == (("cabinet",), ("drawer", "fridge"))
 
 
+@pytest.mark.parametrize("said", ["stop following me", "quit following", "stop copying"])
+def test_who_follows_is_stopped(said: str) -> None:
+    assert [one.kind for one in read(said, SCENE, company=True).requests] == ["stop"]
+
+
 @pytest.mark.heavy
 def test_to_somebody_alone_nothing_is_a_request() -> None:
     assert all(not read(one.said, SCENE).requests for one in wordings())

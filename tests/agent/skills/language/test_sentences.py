@@ -74,6 +74,49 @@ def test_what_cannot_be_done_is_refused_with_its_reason(said: str, why: str) -> 
     assert (reading.acts, reading.refused) == ((), why)
 
 
+@pytest.mark.parametrize("said", ["use the stove instead of the microwave", "use the cabinet"])
+def test_what_is_no_appliance_is_not_used(said: str) -> None:
+    reading = read(said, scene("kitchen"))
+    assert reading.acts == ()
+    assert "cannot be used here; a sinkbasin can clean, a microwave can heat, a fridge can cool." in (reading.refused or "")
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
+        ("is the fridge open?", "As far as I know, fridge 1 is open."),
+        ("how hot is the egg?", "As far as I know, egg 3 is as I found it; egg 2 is as I found it."),
+        ("is the drawer closed", "I have not seen it yet."),
+        ("is the dragon hot?", "I have not seen it yet."),
+        ("is it raining?", "I cannot answer that."),
+        ("you looked in the fridge, right?", "I cannot answer that."),
+        ("who put the egg in the fridge", "I cannot answer that."),
+    ],
+)
+def test_the_state_of_things_is_told_and_an_unknown_question_moves_nobody(said: str, answered: str) -> None:
+    kitchen = scene("kitchen")
+    reading = read(said, kitchen)
+    assert (reading.acts, reading.look, reading.avoid) == ((), (), frozenset())
+    assert reading.question is not None
+    assert answer(reading.question, kitchen, Mind()).startswith(answered)
+
+
+def test_a_question_with_not_suggests_and_rules_nothing_out() -> None:
+    reading = read("isn't the egg in the drawer?", scene("kitchen"))
+    assert not reading.avoid
+    assert reading.look or reading.known
+
+
+def test_who_leaves_a_door_open_puts_nothing_down() -> None:
+    assert read("leave it open", scene("carrying")).acts == ()
+
+
+def test_an_appliance_that_the_goal_needs_is_used_all_the_same_and_that_is_said() -> None:
+    kitchen = scene("kitchen")
+    _, answers, _ = hear(["don't use the fridge"], Advice(), kitchen, Mind())
+    assert answers == ("Only a fridge can cool things here, so I use it for that, but do not search it.",)
+
+
 def test_hints_add_up_until_they_are_taken_back() -> None:
     kitchen, told = scene("kitchen"), Advice()
     for hint in ("not the cabinets", "it is in a drawer"):
