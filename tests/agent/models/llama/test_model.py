@@ -307,7 +307,7 @@ def test_a_process_that_dies_is_an_error_and_then_another(tiny: Path, runtime: s
             waiting = asyncio.create_task(model.complete(Request(HELLO, max_tokens=400)))
             await asyncio.sleep(0)
             _kill(model)
-            # A death that is noticed before the call is sent is told by the call's start, the last one as the third of its kind.
+            # A death that is noticed before the call is sent is told by its start: the last one as the third of its kind.
             with pytest.raises(ModelError, match=r"was killed|has died 3 times") as caught:
                 await waiting
                 await model.complete(Request(HELLO))
