@@ -42,6 +42,10 @@ def test_who_follows_is_stopped(said: str) -> None:
     assert [one.kind for one in read(said, SCENE, company=True).requests] == ["stop"]
 
 
+def test_who_is_asked_where_they_are_tells_where_they_go() -> None:
+    assert [one.kind for one in read("where are you?", SCENE, company=True).requests] == ["intent"]
+
+
 @pytest.mark.heavy
 def test_to_somebody_alone_nothing_is_a_request() -> None:
     assert all(not read(one.said, SCENE).requests for one in wordings())
