@@ -91,7 +91,7 @@ class LlamaModel(Model):
 
     async def runtime(self) -> str:
         """Load the model if needed; return the runtime and its device. Raises ``ModelError`` or ``ConfigurationError``."""
-        process = await asyncio.to_thread(self._running)
+        process = self._alive or await asyncio.to_thread(self._running)
         try:
             return str(await asyncio.wrap_future(process.ready()))
         except (Refused, WorkerError) as error:
@@ -135,7 +135,7 @@ class LlamaModel(Model):
             # A semaphore belongs to the loop that first waited for it; the process does not.
             self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
         async with self._slots:
-            process = await asyncio.to_thread(self._running)
+            process = self._alive or await asyncio.to_thread(self._running)
             if not (asked.get("raw") or (await self.probe("forms")).chats):
                 raise ConfigurationError(
                     f"{self.name} has no chat template, so its prompts cannot be written. Name one after the "
@@ -155,11 +155,15 @@ class LlamaModel(Model):
             finally:
                 watch(ReplyProgress())
 
+    @property
+    def _alive(self) -> WorkerProcess | None:
+        return self._process if self._process is not None and self._process.alive else None
+
     def _running(self) -> WorkerProcess:
         """The process, which is started if need be: call this in a thread."""
         with self._starting:
-            if self._process is not None and self._process.alive:
-                return self._process
+            if (process := self._alive) is not None:
+                return process
             if self._starts == 0:
                 way_out = "Try a smaller model or context, or another runtime."
                 raise self._failure(f"has died {STARTS} times", way_out, fatal=True)
