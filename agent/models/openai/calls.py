@@ -68,8 +68,8 @@ class EndpointCalls:
         self._hollow = 0
         """Replies in a row with only thinking."""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._clients: asyncio.Future[Clients] | None = None
-        self.probing: asyncio.Lock
+        self._clients: Clients | None = None
+        self._opening, self.probing = asyncio.Lock(), asyncio.Lock()
         self.limiter = self._new_limiter()
         """Limits the calls in flight after a 429. Like the lock and the clients, it belongs to one event loop."""
 
@@ -252,19 +252,20 @@ class EndpointCalls:
         return replace(completion, learned=tried.told())
 
     async def aclose(self) -> None:
-        opening, self._clients = self._clients, None
-        if opening is not None:
-            await (await opening).aclose()
+        clients, self._clients = self._clients, None
+        if clients is not None:
+            await clients.aclose()
 
     async def connected(self) -> Clients:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # A caller may use asyncio.run for each episode.
-            self._loop, self._clients, self.probing = loop, None, asyncio.Lock()
+            self._loop, self._clients, self._opening, self.probing = loop, None, asyncio.Lock(), asyncio.Lock()
             self.limiter = self._new_limiter()
-        self._clients = self._clients or asyncio.ensure_future(self.server.clients())
-        # All who wait share one opening, which outlives those that are cancelled.
-        return await asyncio.shield(self._clients)
+        async with self._opening:
+            if self._clients is None:
+                self._clients = await self.server.clients()
+            return self._clients
 
     def _new_limiter(self) -> Limiter:
         return self.options.limiter or RateLimiter(self.server.keys.max_connections(self.server.endpoint))

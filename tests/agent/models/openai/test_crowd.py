@@ -61,9 +61,8 @@ def test_140_workers_at_a_server_that_takes_4(server: Server, asked: dict[str, s
     completions = asyncio.run(work(server, 140, 4))
     assert [each.text for each in completions] == ["Action: look"] * 560
     assert room.answered == 560
-    # The first burst finds the room full; after it, about every tenth call asks whether there is space for one more, and on a
-    # busy machine some more.
-    assert room.refused < 560
+    # The first burst finds the room full; after it, about every tenth call asks whether there is space for one more.
+    assert room.refused < 140 + 560 // 2
 
 
 @pytest.mark.heavy
