@@ -246,6 +246,8 @@ class SeriesPosition(NamedTuple):
 
 FIRST = SeriesPosition()
 """A run by itself."""
+COMPANY = ("talk", "order", "obey")
+"""The settings of several players, beside who they are."""
 
 
 def make_run_spec(
@@ -269,6 +271,12 @@ def make_run_spec(
     setup = set_up(settings, rules=rules, curiosity=curiosity)
     setup = replace(setup, attempts=place.attempts)
     world = setup.world
+    vain = next((name for name in COMPANY if not setup.players and name in settings.origins), None)
+    if vain is not None:
+        raise ConfigurationError(
+            f"{vain} is set by {settings.origin(vain)}, and {setup.agent} plays alone; name several by --players, or leave it "
+            "out."
+        )
     split, seeds = read_split(settings.split or world.split_for("evaluate"), world.info.endless_splits, usual)
     check_habits(settings.habits, split, world)
     protocol = PROTOCOLS.get(settings.protocol or "")

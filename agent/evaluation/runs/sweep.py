@@ -44,7 +44,7 @@ from housequest.agent.episodes.events import ParseFailed, Stepped, Thought, bran
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, file_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.spec import FIRST, RunSpec, SeriesPosition, make_run_spec, slug
+from housequest.agent.evaluation.runs.spec import COMPANY, FIRST, RunSpec, SeriesPosition, make_run_spec, slug
 from housequest.agent.models.registry import beside
 from housequest.agent.setup import read_player
 from housequest.knowledge.choosing import RuleBudget
@@ -245,7 +245,7 @@ def plan_matrix(named: Sequence[str], flags: Mapping[str, object]) -> Iterator[A
     arms: dict[str, Mapping[str, object]] = {}
     for player in judged(players):
         agent, _, model = read_player(player)
-        arms[alone(player)] = {"agent": agent, **({"model": model} if model else {})}
+        arms[alone(player)] = {"agent": agent, **({"model": model} if model else {}), **dict.fromkeys(COMPANY)}
         for partner in players:
             if beside_partner(partner, player) not in arms:
                 arms[beside_partner(player, partner)] = {"players": [f"{player},{partner}"]}

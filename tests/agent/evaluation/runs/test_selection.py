@@ -155,6 +155,15 @@ def test_a_seed_of_no_draw_is_refused(tmp_path: Path) -> None:
     assert make_run_spec(configure({**given, "sample": 2}, tmp_path)).config.sample_seed == 7
 
 
+@pytest.mark.parametrize("given", [{"order": "at-once"}, {"talk": "off"}, {"obey": "people"}])
+def test_a_setting_of_company_is_refused_to_one_player(tmp_path: Path, given: dict[str, object]) -> None:
+    alone = {"agent": "expert", "split": "chores:60001..60002", **given}
+    with pytest.raises(ConfigurationError, match=r"is set by --(order|talk|obey), and expert plays alone; name several by"):
+        make_run_spec(configure(alone, tmp_path))
+    together = {**alone, "agent": None, "players": ["expert*2"]}
+    assert make_run_spec(configure(together, tmp_path)).config.model_dump()[next(iter(given))] == next(iter(given.values()))
+
+
 @pytest.mark.parametrize(
     ("limit", "sample", "reason"),
     [
