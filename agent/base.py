@@ -222,6 +222,23 @@ class RequiresCapabilities(Protocol):
 
 
 @runtime_checkable
+class Answering(Protocol):
+    """An agent that answers people in its company at once, without a turn and without a call of a model."""
+
+    def answer(self, memory: Any, turn: Turn) -> tuple[tuple[str, ...], Any]:
+        """Take in what others have said since the last decision or answer.
+
+        Args:
+            memory: The memory after that.
+            turn: What the agent knows now. Its news, with what was said, comes again with the next decision.
+
+        Returns:
+            The answers, and the memory after them.
+        """
+        ...
+
+
+@runtime_checkable
 class Seeing(Protocol):
     """An agent that uses the pictures of a world (`housequest.worlds.base.Pictured`)."""
 

@@ -455,8 +455,6 @@ class RunningEpisode:
             image=image,
             frame=frame,
             pose=pose,
-            player=seat.name,
-            others=tuple(one.name for one in self.seats if one is not seat and not one.state.gone),
             news=state.shown,
         )
 

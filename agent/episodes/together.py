@@ -156,10 +156,12 @@ class _Together(RunningEpisode):
 
     async def _turn(self, seat: EpisodeSeat, number: int, possible: tuple[str, ...] | None) -> base.Turn:
         turn = await RunningEpisode._turn(self, seat, number, possible)
-        if seat.config.manner == "ignorant":
-            return replace(turn, player="", others=())
-        people = (one.name for one in self.seats if one.agent.name == PERSON or self.company.obey == "all")
-        return replace(turn, obeyed=tuple(name for name in people if name in turn.others))
+        return turn if seat.config.manner == "ignorant" else self._in_company(seat, turn)
+
+    def _in_company(self, seat: EpisodeSeat, turn: base.Turn) -> base.Turn:
+        others = tuple(one for one in self.seats if one is not seat and not one.state.gone)
+        obeyed = tuple(one.name for one in others if one.agent.name == PERSON or self.company.obey == "all")
+        return replace(turn, player=seat.name, others=tuple(one.name for one in others), obeyed=obeyed)
 
     def _say(self, seat: EpisodeSeat, says: Sequence[str], number: int) -> bool:
         if self.talk == "off" or seat.config.manner in ("ignorant", "mute"):
@@ -176,9 +178,13 @@ class _Together(RunningEpisode):
             case base.Say(text=text) if self.talk == "free":
                 seat.accept(decided)
                 self._say(seat, (text,), number)
+                self._answer(seat, number)
+                state.shown, state.news = (*state.shown, *state.news), ()
             case base.Overheard(who=who, text=text):
                 seat.accept(decided)
-                self._say(next(one for one in self.seats if one.name == who), (text,), number)
+                speaker = next(one for one in self.seats if one.name == who)
+                self._say(speaker, (text,), number)
+                self._answer(speaker, number)
                 state.shown, state.news = (*state.shown, *state.news), ()
             case base.HandOver(agent=agent):
                 seat.accept(decided)
@@ -187,6 +193,20 @@ class _Together(RunningEpisode):
             case _:
                 return False
         return True
+
+    def _answer(self, speaker: EpisodeSeat, number: int) -> None:
+        """Let the agents that can do so answer what was just said."""
+        for seat in self.seats:
+            state, agent = seat.state, seat.agent
+            if seat is speaker or state.gone or seat.config.manner == "ignorant" or not isinstance(agent, base.Answering):
+                continue
+            turn = base.Turn(number, seat.config.max_turns - state.turn, state.unseen, news=state.news)
+            if self.household is not None and state.belief is not None:
+                with attributed("world"):
+                    turn = replace(turn, belief=self.household.hear(state.belief, state.news))
+            with attributed("agent"):
+                answers, state.memory = agent.answer(state.memory, self._in_company(seat, turn))
+            self._say(seat, answers, number)
 
     def _tell_others(self, seat: EpisodeSeat, sentence: str) -> None:
         for other in self.seats:

@@ -45,8 +45,9 @@ def heed(
     doing: Callable[[Arrangement], str],
     *,
     divides: bool = True,
+    between: bool = False,
 ) -> tuple[Partnership, tuple[str, ...]]:
-    """Take in what others said.
+    """Take in what others said since the last time.
 
     Args:
         partnership: The memory of this turn.
@@ -54,12 +55,15 @@ def heed(
         scene: The context in which the words are read.
         doing: Says what the player would do now under an arrangement.
         divides: True if it follows arrangements of who does what and looks where; else it says that it does not.
+        between: True between two turns; the next turn brings the same news again.
 
     Returns:
         The new memory, and the answers.
     """
     answers = list[str]()
-    for who, said in filter(None, map(read_quoted, turn.news)):
+    quotes = list(filter(None, map(read_quoted, turn.news)))
+    heeded, partnership = partnership.heeded, replace(partnership, heeded=len(quotes) if between else 0)
+    for who, said in quotes[heeded:]:
         if who not in turn.others:
             continue
         if (message := read_talk(said)) is not None:

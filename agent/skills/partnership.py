@@ -42,6 +42,7 @@ class Partnership:
         finished: The goals that other agents say they have finished.
         idle: Its rounds with nothing to do.
         insisted: The request that it answered with a question; if it comes again, carry it out.
+        heeded: How many of the sentences that were said since its last turn it has taken in.
     """
 
     arrangement: Arrangement = NOTHING_ARRANGED
@@ -58,6 +59,7 @@ class Partnership:
     finished: frozenset[int] = frozenset()
     idle: int = 0
     insisted: PlayerRequest | None = None
+    heeded: int = 0
 
 
 NOBODY_ASKED = Partnership()

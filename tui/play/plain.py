@@ -122,12 +122,13 @@ class _Beside:
         self, game: ChosenGame, seat: Seat, layout: TextLayout, asked: Callable[[Turn], Awaitable[str | None]]
     ) -> None:
         self._world, self._seat, self._layout, self._asked = game.world, seat, layout, asked
-        self._told = 0
+        self._told: tuple[int, Sequence[str]] = (0, ())
 
     async def __call__(self, turn: Turn) -> str | Say | None:
-        if turn.number != self._told:
-            self._told = turn.number
-            terminal.show(line for sentence in turn.news for line in self._layout.painted("news", sentence, "     ", "       "))
+        number, told = self._told
+        self._told = turn.number, turn.news
+        fresh = turn.news[len(told) :] if turn.number == number else turn.news
+        terminal.show(line for sentence in fresh for line in self._layout.painted("news", sentence, "     ", "       "))
         typed = await self._asked(turn)
         if typed is None:
             return None

@@ -224,29 +224,36 @@ class BriefPrompting:
             emit(events.Thought(role=REASONER.name, text=answer, answers=True))
         return replace(memory, state=replace(state, told=heard.told)), replace(turn, hints=heard.left)
 
-    def oblige(self, memory: PlanMemory, turn: Turn) -> tuple[PlanMemory, str | None, tuple[str, ...]]:
-        """Take in what others said. Returns the memory, the command if they asked for something or it leaves the rest to them,
-        and the answers."""
-        state, belief = memory.state, turn.belief
+    def take_in(
+        self, memory: PlanMemory, turn: Turn, *, between: bool = False
+    ) -> tuple[PlanMemory, Surroundings, tuple[str, ...]]:
+        """Take in what others said (`obliging.heed`). Returns the memory, the context, and the answers."""
+        state = memory.state
         assert state is not None
-        belief = belief or state.belief
-        state = replace(state, belief=belief)
-        scene = Surroundings(belief, self.household, memory.goal, tuple(command for _, command in state.seen))
+        state = replace(state, belief=turn.belief or state.belief)
+        scene = Surroundings(state.belief, self.household, memory.goal, tuple(command for _, command in state.seen))
         partnership, answers = obliging.heed(
-            attending(memory.partnership, turn, belief),
+            attending(memory.partnership, turn, state.belief),
             turn,
             scene,
             lambda _: obliging.told_of_thought(memory.plan[memory.step] if memory.plan else "make a plan"),
+            between=between,
         )
-        obliged = obliging.oblige(partnership, scene)
+        return replace(memory, state=state, partnership=partnership), scene, answers
+
+    def oblige(self, memory: PlanMemory, turn: Turn) -> tuple[PlanMemory, str | None, tuple[str, ...]]:
+        """Take in what others said. Returns the memory, the command if they asked for something or it leaves the rest to them,
+        and the answers."""
+        memory, scene, answers = self.take_in(memory, turn)
+        obliged = obliging.oblige(memory.partnership, scene)
         picked = picking(obliged.partnership, scene)
         says, command = (*answers, *obliged.says, *picked.says), obliged.command or picked.command
         memory = replace(memory, partnership=picked.partnership)
         if picked.partnership.goal != obliged.partnership.goal:
             # A new goal needs a new plan.
-            state = replace(state, failed=(), repeated=0, turns=0)
-            memory = replace(memory, plan=(), step=0, revision=-1, asked=0, readings=(), rounds=0)
-        return replace(memory, state=state), command, says
+            state = replace(memory.state or brief.BriefState(scene.belief), failed=(), repeated=0, turns=0)
+            memory = replace(memory, state=state, plan=(), step=0, revision=-1, asked=0, readings=(), rounds=0)
+        return memory, command, says
 
     def goal(self, memory: PlanMemory) -> str:
         """The goal to plan for; of several, the one that it works on."""
@@ -423,6 +430,13 @@ class ReasonerActor:
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> PlanMemory:
         return PlanMemory(goal, observation, grants, self._reasoner, self._actor)
+
+    def answer(self, memory: PlanMemory, turn: Turn) -> tuple[tuple[str, ...], PlanMemory]:
+        prompting = self._prompting()
+        if not isinstance(prompting, BriefPrompting):
+            return (), memory
+        now, _, answers = prompting.take_in(prompting.observe(memory, turn.transitions), turn, between=True)
+        return answers, replace(memory, partnership=now.partnership)
 
     async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
         prompting = self._prompting()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from housequest.agent.base import (
     Act,
     Agent,
+    Answering,
     AskPerson,
     Away,
     Decision,
@@ -75,22 +76,47 @@ class PolicyAgent:
         """True if the policy knows a command next."""
         return isinstance(memory, _Beside) and self._policy.decide(memory.policy)[0] is not None
 
+    def answer(self, memory: _Beside, turn: Turn) -> tuple[tuple[str, ...], _Beside]:
+        now = self._taking_in(memory, turn)
+        if (scene := self._scene(now, turn)) is None:
+            return (), memory
+        partnership, answers = self._heed(now, turn, scene, between=True)
+        return answers, replace(memory, partnership=partnership)
+
     async def decide(self, memory: _Beside, turn: Turn, emit: Emitter) -> tuple[Decision, _Beside]:
-        policy = memory.policy
-        for transition in turn.transitions:
-            policy = self._policy.observe(policy, transition.command, transition.observation)
-        if turn.others and isinstance(self._policy, Companion):
-            policy = self._policy.hear(policy, turn.player, turn.others, turn.news)
-        played = (*memory.played, *(one.command for one in turn.transitions))
-        memory = replace(memory, policy=policy, played=played)
-        household, belief = self._household, turn.belief
-        if household is not None and belief is not None:
-            scene = Surroundings(belief, household, memory.goal, played)
+        memory = self._taking_in(memory, turn)
+        if (scene := self._scene(memory, turn)) is not None:
             if turn.others:
                 return self._play_beside(memory, turn, scene, emit)
             if turn.hints or turn.declined or memory.told != Advice():
                 return self._play_advised(memory, turn, scene, emit)
         return self._play(memory, turn, emit)
+
+    def _taking_in(self, memory: _Beside, turn: Turn) -> _Beside:
+        """The memory with what happened since the last decision."""
+        policy = memory.policy
+        for transition in turn.transitions:
+            policy = self._policy.observe(policy, transition.command, transition.observation)
+        if turn.others and isinstance(self._policy, Companion):
+            policy = self._policy.hear(policy, turn.player, turn.others, turn.news)
+        return replace(memory, policy=policy, played=(*memory.played, *(one.command for one in turn.transitions)))
+
+    def _scene(self, memory: _Beside, turn: Turn) -> Surroundings | None:
+        if self._household is None or turn.belief is None:
+            return None
+        return Surroundings(turn.belief, self._household, memory.goal, memory.played)
+
+    def _heed(
+        self, memory: _Beside, turn: Turn, scene: Surroundings, *, between: bool = False
+    ) -> tuple[Partnership, tuple[str, ...]]:
+        return obliging.heed(
+            attending(memory.partnership, turn, scene.belief),
+            turn,
+            scene,
+            lambda arrangement: obliging.told_of_thought(self._policy.decide(self._arranged(memory.policy, arrangement))[1]),
+            divides=isinstance(self._policy, Arranging),
+            between=between,
+        )
 
     def _play_advised(self, memory: _Beside, turn: Turn, scene: Surroundings, emit: Emitter) -> tuple[Decision, _Beside]:
         _, thought, after = self._searching(turn).decide(memory.policy)
@@ -120,17 +146,10 @@ class PolicyAgent:
         return self._play(replace(memory, policy=policy), turn, emit, barred_place)
 
     def _play_beside(self, memory: _Beside, turn: Turn, scene: Surroundings, emit: Emitter) -> tuple[Decision, _Beside]:
-        belief, played = scene.belief, memory.played
-        partnership, answers = obliging.heed(
-            attending(memory.partnership, turn, belief),
-            turn,
-            scene,
-            lambda arrangement: obliging.told_of_thought(self._policy.decide(self._arranged(memory.policy, arrangement))[1]),
-            divides=isinstance(self._policy, Arranging),
-        )
+        partnership, answers = self._heed(memory, turn, scene)
         obliged = obliging.oblige(partnership, scene)
         policy = self._arranged(memory.policy, obliged.partnership.arrangement)
-        memory = _Beside(policy, memory.goal, obliged.partnership, played)
+        memory = _Beside(policy, memory.goal, obliged.partnership, memory.played)
         if obliged.command is not None:
             return Act(obliged.command, (*answers, *obliged.says)), memory
         decision, memory = self._play(memory, turn, emit)
@@ -239,6 +258,12 @@ class Guest:
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> _Kept:
         return _Kept(self._stand_in.begin(goal, observation, grants))
+
+    def answer(self, memory: _Kept, turn: Turn) -> tuple[tuple[str, ...], _Kept]:
+        if not (memory.plays and isinstance(self._stand_in, Answering)):
+            return (), memory
+        answers, after = self._stand_in.answer(memory.memory, replace(turn, transitions=(*memory.unseen, *turn.transitions)))
+        return answers, replace(memory, memory=after)
 
     async def decide(self, memory: _Kept, turn: Turn, emit: Emitter) -> tuple[Decision, _Kept]:
         kept = memory.taking_in(turn)

@@ -37,6 +37,7 @@ from housequest.agent.episodes.events import (
     Event,
     Joined,
     ModelCall,
+    Proposed,
     Said,
     Started,
     Stepped,
@@ -54,7 +55,7 @@ from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.base import Observation, World
 from housequest.worlds.env import shared_house
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.household.talk import LONGEST_SAID
+from housequest.worlds.household.talk import LONGEST_SAID, read_talk
 from housequest.worlds.registry import make_world
 from housequest.worlds.shared import WAIT, Shared
 from tests.agent.episodes.attending import Back, Moody, Person
@@ -388,6 +389,43 @@ def test_an_agent_plays_for_who_is_away_and_knows_all_that_they_were_told(world:
         thought = f"I, {other}, think in round 1."
         assert thought in said or f"I, {other}, think in round 7." in said
         assert any(one.startswith(f'{other} says: "I, {other}, think') for one in news)
+
+
+async def _leaving(turn: Turn) -> Away:
+    del turn
+    return Away()
+
+
+def _person(world: World) -> ResumedPartner:
+    """A person who asks something in the third round, and then acts."""
+    asked = list[int]()
+
+    async def asking(turn: Turn) -> str | Say:
+        asked.append(turn.number)
+        return Say("what are you doing?") if asked == [1, 2, 3] else "look"
+
+    agent = make_agent("human", world=world, question=asking)
+    return ResumedPartner("", lambda *_: agent, EpisodeConfig(world, max_turns=4))
+
+
+def _left(world: World) -> ResumedPartner:
+    config = EpisodeConfig(world, max_turns=4, stand_in="expert")
+    return ResumedPartner("", lambda *_: Guest(_leaving, make_agent("expert", world=world)), config)
+
+
+@pytest.mark.parametrize("partner", [expert, _left], ids=["an agent", "one that stands in"])
+@pytest.mark.parametrize("talk", ["free", "turn"])
+def test_a_person_is_answered_before_the_turn_is_spent_and_once(world: World, partner: Maker, talk: Talking) -> None:
+    told, _ = together(world, [_person, partner], TogetherConfig(talk=talk), "chores:60001")
+    asked = next(event for event in told if isinstance(event.body, Said) and event.player == "Ann")
+    after = [event for event in told[asked.id + 1 :] if event.player == "Ann" or isinstance(event.body, Said)]
+    answers = [event for event in after if event.player == "Bob" and read_talk(getattr(event.body, "text", "")) is None]
+    assert len(answers) == 1, "it does not answer again in its own turn"
+    if talk == "free":
+        assert after[0] == answers[0]
+        assert isinstance(after[1].body, Proposed)
+        stepped = next(event.body for event in after if isinstance(event.body, Stepped))
+        assert f'Bob says: "{getattr(answers[0].body, "text", "")}"' in (stepped.news or ())
 
 
 def test_another_game_does_not_go_on_with_a_record(world: World) -> None:
