@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from housequest.agent.episodes.events import Ended, Judged, ModelCall, ParseFailed, Planned, Progressed, RulesShown, Thought
 from housequest.agent.models.base import Image, Timing
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import shown
 
 if TYPE_CHECKING:
     from housequest.worlds.household.belief import Belief
@@ -210,6 +211,22 @@ class Agent(Protocol):
             ModelError: A model failed: the episode ends, and if it is ``fatal``, the run stops.
         """
         ...
+
+
+async def decision_of(agent: Agent, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
+    """Let ``agent`` decide. Raises ``TypeError`` if it gives anything but a decision and its memory."""
+    asked = cast("object", agent.decide(memory, turn, emit))  # other people's code, whose types nobody checked
+    if not isinstance(asked, Awaitable):
+        raise TypeError(f"`decide` of the agent {agent.name!r} does not wait for anything; write `async def decide`")
+    answer = cast("object", await asked)
+    match answer:
+        case decision, after if isinstance(decision, Decision) and isinstance(getattr(decision, "command", ""), str):
+            return decision, after
+        case _:
+            raise TypeError(
+                f"`decide` of the agent {agent.name!r} gave {shown(answer)}; return a decision and the memory, such as "
+                '`Act("look"), memory`'
+            )
 
 
 @runtime_checkable

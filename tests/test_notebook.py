@@ -105,14 +105,14 @@ def test_what_cannot_be_shown_is_refused_in_words(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").touch()
     with pytest.raises(ConfigurationError, match="holds no event"):
         show_episode(tmp_path / "empty.jsonl")
-    world = make_world("scripted")
     with pytest.raises(Unsupported, match="no rooms"):
-        show_house(world, next(iter(world.tasks("demo"))))
+        show_house("scripted", "demo:1")
+    with pytest.raises(ConfigurationError, match="is no world"):
+        show_house(make_world("scripted").task("demo:1"), "scripted")
 
 
 def test_a_house_of_another_world_is_drawn() -> None:
-    world = make_world("household-graph")
-    shown = show_house(world, world.task("example:1")).html
+    shown = show_house("household-graph", "example:1").html
     assert "data:image/png;base64," in shown and "the true state" in shown
 
 

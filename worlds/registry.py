@@ -19,7 +19,7 @@ from housequest.worlds.errors import ConfigurationError, HousequestError, neares
 from housequest.worlds.options import read_options
 
 if TYPE_CHECKING:
-    from housequest.worlds.base import Metric, World, WorldInfo
+    from housequest.worlds.base import Metric, Task, World, WorldInfo
     from housequest.worlds.household.base import Household
 
 Group = Literal[
@@ -182,6 +182,20 @@ def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
     found = world_class(name)
     read = read_options(found.Options, options, owner=f"The world {name!r}")
     return found(**{field: getattr(read, field) for field in found.Options.__dataclass_fields__})
+
+
+def known_task(world: World | str, task: Task | str) -> tuple[World, Task]:
+    """A world and one of its tasks, each given itself or by name. Raises ``ConfigurationError``."""
+    from housequest.worlds.base import Task, World
+
+    made = make_world(world) if isinstance(world, str) else world
+    for given, kind in ((made, World), (task, Task | str)):
+        if not isinstance(given, kind):
+            raise ConfigurationError(
+                f"{shown(given)} is no {'world' if given is made else 'task'}; give the name or what make_world makes, as in "
+                'make_world("alfworld"), and then its task, as in "generated:690".'
+            )
+    return made, made.task(task) if isinstance(task, str) else task
 
 
 def replay_options(name: str, engine: str) -> dict[str, str]:

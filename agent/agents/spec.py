@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from housequest.agent.models.forms import FormChoice
 from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, models_of, parse_models
 from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
 from housequest.worlds.options import Scalar, defaults, option, read_options
-from housequest.worlds.registry import DEFAULT_WORLD, household, load_plugin, plugins, ships
+from housequest.worlds.registry import DEFAULT_WORLD, household, load_plugin, make_world, plugins, ships
 
 if TYPE_CHECKING:
     from housequest.agent.base import Agent, AskPerson
@@ -291,7 +291,7 @@ class AgentSpec:
         """
         from housequest.agent.roles.own import carrying
 
-        return carrying(str(getattr(parts.settings, "prompts", "")), lambda: self.make(parts))
+        return carrying(str(getattr(parts.settings, "prompts", "")), lambda: check_is_agent(self.make(parts)))
 
     @property
     def templates(self) -> tuple[str, ...]:
@@ -299,6 +299,18 @@ class AgentSpec:
         players = (self, *(agent_spec(name) for name in self.wraps if name in agent_names()))
         found = ["housequest.agent.roles", *(spec.roles.prompts for spec in players if spec.roles.prompts)]
         return (*found, *((SEARCHER,) if self.searches else ()))
+
+
+def check_is_agent(found: object) -> Agent:
+    """Return ``found``. Raises ``ConfigurationError`` if it is no agent."""
+    lacks = [part for part in ("name", "begin", "decide") if not hasattr(found, part)]
+    if lacks or isinstance(found, type):
+        why = "is a class; give an object of it" if not lacks else f"is no agent: it has no {', no '.join(lacks)}"
+        raise ConfigurationError(
+            f"{shown(found)} {why}. An agent has a name, `begin` and `decide`; declare_agent decorates a function that makes "
+            "one, as docs/guides/library.md shows."
+        )
+    return cast("Agent", found)
 
 
 declare_agent = AgentSpec  # Decorates the function that makes an agent from its parts; the result is an `AgentSpec`.
@@ -392,7 +404,7 @@ def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar
 def make_agent(
     name: str,
     *,
-    world: World,
+    world: World | str,
     model: Model | None = None,
     settings: Mapping[str, Scalar] | None = None,
     seed: int = 0,
@@ -403,7 +415,7 @@ def make_agent(
 
     Args:
         name: An installed agent; `agent_names` lists them.
-        world: The world that it plays.
+        world: The world that it plays, or its name.
         model: Its language model, if it needs one.
         settings: Its settings by name, such as ``{"examples": "train"}``; the others have their defaults.
         seed: Fixes what it draws, and its model's sampling if the temperature is above 0.
@@ -419,7 +431,11 @@ def make_agent(
     """
     from housequest.agent.models.base import roles_of
 
-    spec = agent_spec(name)
+    if isinstance(model, str):
+        raise ConfigurationError(
+            f"model: {shown(model)} is a name; give what make_model({shown(model)}) makes, and close it after use."
+        )
+    spec, world = agent_spec(name), make_world(world) if isinstance(world, str) else world
     read = spec.read_settings(settings or {})
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))

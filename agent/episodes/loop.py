@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from housequest.agent import base
+from housequest.agent.agents.spec import check_is_agent, make_agent
 from housequest.agent.episodes import emitter, events
 from housequest.agent.episodes.config import PLAN, VIEW, EpisodeConfig, annotated_plan
 from housequest.agent.episodes.curiosity import is_random_turn, random_command
@@ -43,6 +44,7 @@ from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.household.base import Household, with_belief
 from housequest.worlds.household.goals import Topic
 from housequest.worlds.paths import FORMAT
+from housequest.worlds.registry import known_task
 
 R = TypeVar("R")
 
@@ -84,9 +86,9 @@ async def run_episode(
 
 
 async def play(
-    world: World,
-    task: Task,
-    agent: base.Agent,
+    world: World | str,
+    task: Task | str,
+    agent: base.Agent | str,
     *,
     max_turns: int = 50,
     grants: frozenset[str] = frozenset(),
@@ -96,9 +98,9 @@ async def play(
     """Play a task, event by event. To end the episode early, leave the iteration.
 
     Args:
-        world: The task's world.
-        task: The task to play.
-        agent: Plays it.
+        world: The task's world, or its name.
+        task: The task to play, or its reference such as ``generated:690``.
+        agent: Plays it; an agent that needs no model may be named.
         max_turns: The most turns; each executed command and each unreadable reply takes one.
         grants: ``admissible``, ``type``, ``diagnosis``, ``view`` and ``plan`` show the agent more than text.
         overseer: A person who may step in.
@@ -106,7 +108,12 @@ async def play(
 
     Yields:
         Each event when it happens.
+
+    Raises:
+        ConfigurationError: There is no such world, task or agent.
     """
+    world, task = known_task(world, task)
+    agent = make_agent(agent, world=world) if isinstance(agent, str) else check_is_agent(agent)
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
 
     def listen(event: Event | CallTiming) -> None:
@@ -525,7 +532,7 @@ class RunningEpisode:
                 # Show what the agent sees while its model still thinks.
                 self._show(seat, watched, await watched.attend(memory, turn))
             try:
-                decision, memory = await agent.decide(memory, turn, emit)
+                decision, memory = await base.decision_of(agent, memory, turn, emit)
             except ModelError as error:
                 if error.fatal:
                     self.halt(error)

@@ -177,7 +177,7 @@ def unfit_file(file: Path) -> Path:
     return next(name for n in range(1, 1_000_000) if not (name := file.with_name(f"{file.name}.unfit-{n}")).exists())
 
 
-def read_episode(path: Path) -> Iterator[Event]:
+def read_episode(path: Path | str) -> Iterator[Event]:
     """Read the events of a record.
 
     Args:
@@ -189,7 +189,7 @@ def read_episode(path: Path) -> Iterator[Event]:
     Raises:
         ConfigurationError: A line is no event; the message has its number.
     """
-    for number, line in recorded_lines(path):
+    for number, line in recorded_lines(Path(path)):
         yield _parsed(Event, line, f"{path}:{number}", "not a recorded event", "Give an episode's .jsonl file.")
 
 

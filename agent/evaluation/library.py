@@ -6,13 +6,15 @@ That is a run, a series, a sweep, or one of these without episodes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+import re
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypedDict, TypeVar, Unpack
+from typing import TypedDict, TypeVar, Unpack, cast
 
-from housequest.agent.agents.spec import AgentSpec
+from housequest.agent.agents.spec import AgentSpec, check_is_agent
+from housequest.agent.base import Agent
 from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.arms import read_arms
 from housequest.agent.evaluation.analysis.run import PriceList, Watcher
@@ -29,7 +31,7 @@ from housequest.agent.models.base import Model
 from housequest.agent.models.objects import keep
 from housequest.agent.models.registry import ModelProvider
 from housequest.worlds.base import Metric, World
-from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.errors import ConfigurationError, HousequestError, nearest, shown
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import DEFAULT_WORLD, register_here
 
@@ -53,8 +55,8 @@ class RunSettings(TypedDict, total=False):
     protocol: str | None
     repeat: int
     retry_lost: int
-    agent: str | AgentSpec | None
-    players: str | Sequence[str]
+    agent: str | AgentSpec | Agent | None
+    players: str | Sequence[str | AgentSpec | Agent]
     talk: str
     order: str
     obey: str
@@ -109,8 +111,8 @@ async def evaluate_async(*, out: Path | str | None = None, retry_errors: bool = 
         out: The folder; None lets the settings determine it.
         retry_errors: Play episodes again that ended in an error.
         settings: Settings by name (``housequest.agent.config.Settings``: world, split, agent, model, limit, concurrency, ...);
-            they win over the user's configuration. An agent, a world and a model may be objects (`register` says which), which
-            are then known by name in this process. The caller closes a model that it gave.
+            they win over the user's configuration. An agent, a world and a model may be objects (an agent itself, or what
+            `register` takes), which are then known by name in this process. The caller closes a model that it gave.
 
     Returns:
         The folder of the run.
@@ -122,10 +124,15 @@ async def evaluate_async(*, out: Path | str | None = None, retry_errors: bool = 
     """
     model = settings.get("model")
     given = None if model is None or isinstance(model, str | Sequence) else model
-    named = {key: _named(value) for key, value in settings.items()}
-    chosen = configure(named if given is None else {**named, "model": keep(given)})
+    with _of_arguments():
+        if unknown := next((key for key in settings if key not in RunSettings.__annotations__), None):
+            known = tuple(RunSettings.__annotations__)
+            raise ConfigurationError(f"There is no argument {unknown!r}; known: {', '.join(known)}.{nearest(unknown, known)}")
+        named = {key: _named(key, value) for key, value in settings.items()}
+        chosen = configure(named if given is None else {**named, "model": keep(given)})
+        kind, spec = series_kind(chosen), make_run_spec(chosen)
     options = RunOptions(concurrency=chosen.concurrency, retry_errors=retry_errors, model=given)
-    kind, spec, folder = series_kind(chosen), make_run_spec(chosen), None if out is None else Path(out)
+    folder = None if out is None else Path(out)
     if kind is not None:
         place = series_folder(kind, spec, folder)
         for trial in series_runs(chosen, place, retry_errors=retry_errors):
@@ -180,9 +187,22 @@ def _in_a_thread(playing: Coroutine[None, None, Path]) -> Path:
             raise
 
 
-def _named(value: object) -> object:
+@contextmanager
+def _of_arguments() -> Generator[None]:
+    """Let errors speak of arguments where they speak of flags; what is in backticks stays, which are commands."""
+    try:
+        yield
+    except HousequestError as error:
+        of = re.sub(r"(`[^`]*`)|--([a-z][a-z-]*)", lambda flag: flag[1] or f"`{flag[2].replace('-', '_')}`", str(error))
+        error.args = (of,)
+        raise
+
+
+def _named(key: str, value: object) -> object:
     """The name of an agent's or a world's object, which is registered; other values as they are."""
     match value:
+        case list() | tuple() if key == "players":
+            return [_named("agent", each) for each in cast("Sequence[object]", value)]
         case World():
             raise ConfigurationError(
                 f"world: give the class {type(value).__name__}, and its options as world_option, so that records name them."
@@ -191,6 +211,11 @@ def _named(value: object) -> object:
             return register(value).name
         case type() if issubclass(value, World):
             return register(value).name
+        case None | str():
+            return value
+        case _ if key == "agent":
+            agent = check_is_agent(value)
+            return register(AgentSpec(agent.name, "an object of this process", lambda _: agent, needs=())).name
         case _:
             return value
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from housequest.agent.evaluation.render.table import Report
 from housequest.worlds.base import Drawable, Task, World
 from housequest.worlds.errors import Unsupported
+from housequest.worlds.registry import known_task
 
 _FRAME = Markup('<iframe title="{}" srcdoc="{}" sandbox="allow-scripts" style="width:100%;height:36rem;border:0"></iframe>')
 _HOUSE = Markup('<figure><img src="data:image/png;base64,{}" alt="{}"><figcaption>{}</figcaption></figure>')
@@ -69,22 +70,24 @@ def show_episode(record: Path | str) -> NotebookView:
     return NotebookView(_framed("An episode", episode_page(Path(record))))
 
 
-def show_house(world: World, task: Task) -> NotebookView:
+def show_house(world: World | str, task: Task | str) -> NotebookView:
     """Show the house of a task in a notebook as it truly is at the start; players see only what they have found.
 
     Args:
-        world: A world whose tasks take place in rooms.
-        task: One of its tasks.
+        world: A world whose tasks take place in rooms, or its name.
+        task: One of its tasks, or its reference such as ``generated:690``.
 
     Returns:
         What the cell shows.
 
     Raises:
+        ConfigurationError: There is no such world or task.
         GameError: The game is missing or damaged.
         Unsupported: This world cannot be drawn.
     """
     from housequest.worlds.rooms.view import picture
 
+    world, task = known_task(world, task)
     if not isinstance(world, Drawable):
         raise Unsupported(f"The tasks of {world.name} take place in no rooms that could be drawn.")
     env, room = world.open(task), world.room(task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import pytest
 
@@ -32,7 +33,7 @@ from housequest.agent.episodes.loop import MOST_UNREAD, play, run_episode
 from housequest.agent.roles.messages import emit_rules
 from housequest.worlds.base import Env, Observation, Step, World
 from housequest.worlds.env import Wrapper
-from housequest.worlds.errors import ModelError
+from housequest.worlds.errors import ConfigurationError, ModelError
 from housequest.worlds.registry import make_world
 
 
@@ -136,6 +137,56 @@ def test_an_episode_of_which_nothing_can_be_read_is_lost_unless_a_person_looks_o
     watched = episode(world.open(world.task("demo:1")), Reciter(decisions), Watching(), max_turns=len(decisions))
     assert ended(watched).steps == 2
     assert "in a row" not in ended(watched).reason
+
+
+@dataclass
+class Misled:
+    """An agent whose `decide` gives what nobody can carry out: ``given``, or without ``later`` at once."""
+
+    given: object
+    later: bool = True
+    name: str = "misled"
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> None:
+        return None
+
+    def decide(self, memory: None, turn: Turn, emit: Emitter) -> Any:
+        async def decided() -> object:
+            return self.given
+
+        return decided() if self.later else self.given
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        (Misled(("look", None)), "gave ('look', None); return a decision and the memory"),
+        (Misled(Act("look")), "gave Act(command='look', says=()); return a decision and the memory"),
+        (Misled((Act(cast("Any", 3)), None)), "return a decision and the memory"),
+        (Misled(None), "gave None; return a decision and the memory"),
+        (Misled((Act("look"), None), later=False), "write `async def decide`"),
+    ],
+)
+def test_what_is_no_decision_ends_the_episode_with_the_words_to_mend_it(world: World, agent: Misled, words: str) -> None:
+    told = ended(episode(world.open(world.task("demo:1")), agent))
+    assert (told.outcome, told.boundary) == ("error", "agent")
+    assert "the agent 'misled'" in str(told.message)
+    assert words in str(told.message)
+
+
+def test_a_game_may_be_given_by_names_alone() -> None:
+    async def played(*names: Any) -> list[str]:
+        return [event.body.kind async for event in play(*names, max_turns=1)]
+
+    assert asyncio.run(played("scripted", "demo:1", "expert"))[-1] == "ended"
+    for names, words in (
+        (("scripted", "demo:1", Misled), "is a class"),
+        (("scripted", "demo:1", object()), "it has no name, no begin, no decide"),
+        ((make_world("scripted").task("demo:1"), "scripted", "expert"), "is no world"),
+        (("scripted", 1, "expert"), "1 is no task"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            asyncio.run(played(*names))
 
 
 @pytest.mark.parametrize(("fault", "boundary"), [(ModelError("the endpoint is down"), "model"), (ValueError("a bug"), "agent")])

@@ -108,6 +108,38 @@ def test_an_agent_of_ones_own_needs_no_package(tmp_path: Path) -> None:
     assert json.loads((again / "run.json").read_bytes())["configuration"]["agent"] == "looking"
 
 
+def test_an_agent_may_be_given_as_it_is(tmp_path: Path) -> None:
+    run = evaluate(agent=LookingAgent(), out=tmp_path / "run", **SMALL)
+    assert json.loads((run / "run.json").read_bytes())["configuration"]["agent"] == "looking"
+    found: Any = report(run)
+    assert found["steps"]["total"] == 6
+    run = evaluate(players=[LookingAgent(), "expert"], split="chores", limit=1, max_steps=1, out=tmp_path / "company")
+    found = report(run)
+    assert found["episodes"] == 1
+
+
+@declare_agent("nameless", about="Its agent has no name.", needs=(), takes=())
+def nameless(parts: AgentParts[Any]) -> Agent:
+    return cast("Agent", object())
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"agent": LookingAgent}, "is a class; give an object of it. An agent has a name, `begin` and `decide`; declare_agent"),
+        ({"agent": looking.make}, "is no agent: it has no name, no begin, no decide"),
+        ({"agent": nameless}, "is no agent: it has no name, no begin, no decide"),
+        ({"agnt": "expert"}, "no argument 'agnt'; known: world, .* Did you mean 'agent'"),
+        ({"agent": "expert", "limit": "many"}, "^`limit`: 'many' cannot be used"),
+        ({"agent": "react"}, "name one with `model`, for example"),
+        ({"agent": "expert", "split": "nosuch"}, "There is no split 'nosuch'.*`housequest data download`"),
+    ],
+)
+def test_errors_speak_of_arguments(settings: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        evaluate(out=tmp_path / "run", **{**SMALL, **settings})
+
+
 def test_a_model_of_ones_own_is_called_and_not_closed(tmp_path: Path) -> None:
     model = LookingModel()
     run = evaluate(agent="react", model=model, out=tmp_path / "run", **SMALL)
