@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from housequest import ConfigurationError, Unsupported, evaluate, make_world, report, show_episode, show_house
+from tests.parts import needs
 
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebook.ipynb"
 PAGES = Path(__file__).parents[1] / "agent" / "evaluation" / "render" / "pages"
@@ -111,6 +112,7 @@ def test_what_cannot_be_shown_is_refused_in_words(tmp_path: Path) -> None:
         show_house(make_world("scripted").task("demo:1"), "scripted")
 
 
+@needs("graphs")
 def test_a_house_of_another_world_is_drawn() -> None:
     shown = show_house("household-graph", "example:1").html
     assert "data:image/png;base64," in shown and "the true state" in shown

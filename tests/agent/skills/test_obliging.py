@@ -22,6 +22,7 @@ from housequest.worlds.registry import make_world
 from housequest.worlds.shared import WAIT
 from scripts.bench.requests import AGENT, HOUSE, PERSON, Afterwards, Asker, game, played, wordings
 from tests.agent.episodes.attending import Back, Person
+from tests.parts import needs
 
 WORLD = AlfworldWorld()
 TASK = WORLD.task(f"chores:{HOUSE}")
@@ -135,6 +136,7 @@ def test_places_are_opened_and_gone_to() -> None:
     assert asked("go to the fridge").mine[0] == "go to fridge 1"
 
 
+@needs("graphs")
 @pytest.mark.parametrize(
     ("said", "answer"),
     [
@@ -149,6 +151,7 @@ def test_in_an_apartment_nothing_is_promised_that_is_not_kept(said: str, answer:
     assert game(world, world.task("generated:1"), Asker(said, "nowhere 1"), rounds=6).answer == answer
 
 
+@needs("graphs")
 def test_in_an_apartment_what_somebody_keeps_is_left_to_them() -> None:
     world = make_world("household-graph")
     after = game(world, world.task("generated:1"), Asker("I'll do the apple", "nowhere 1"), rounds=20)
@@ -156,6 +159,7 @@ def test_in_an_apartment_what_somebody_keeps_is_left_to_them() -> None:
     assert grabbed and not any("apple" in one for one in grabbed)
 
 
+@needs("graphs")
 @pytest.mark.heavy
 def test_in_an_apartment_the_places_are_divided() -> None:
     world = make_world("household-graph")

@@ -13,6 +13,7 @@ from housequest.agent.episodes.events import Stepped
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.play.line import CommandLine
 from housequest.worlds.registry import make_world
+from tests.parts import needs
 from tests.tui.play.test_play_screen import on, playing, records
 from tests.tui.screen import game, screen_text, type_in, until, waiting
 
@@ -91,7 +92,7 @@ def in_plain_text(world: str, task: str, said: Sequence[str], folder: Path) -> t
     ("world", "task", "said", "moves"),
     [
         ("alfworld", "generated:15", KITCHEN, MOVES["kitchen"]),
-        ("household-graph", "generated:1", APARTMENT, MOVES["apartment"]),
+        pytest.param("household-graph", "generated:1", APARTMENT, MOVES["apartment"], marks=needs("graphs")),
     ],
 )
 async def test_plain_text_and_the_screen_read_alike(
