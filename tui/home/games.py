@@ -34,7 +34,7 @@ from housequest.tui.widgets.lines import ChoiceBar, FramedList
 GRANTS: Mapping[str, str] = words("grants")
 _NAMED = "openai:NAME@http://HOST:PORT/v1"
 WIDTH = 24
-"""Columns of a line; where the window is `BROAD`, as many as the longest needs."""
+"""Columns of a line; where the window is `BROAD`, at least as many, elsewhere at most. Between, the longest line decides."""
 BROAD = 100
 _FRAME = 4
 USUAL = "nothing changed"
@@ -62,7 +62,7 @@ class SourceList(FramedList, inherit_bindings=False):
 
     def _room(self, places: Sequence[GameSource]) -> int:
         longest = max((cell_len(printable(place.title)) + len(_count(place)) + _FRAME for place in places), default=WIDTH)
-        return max(WIDTH, longest) if self.app.size.width >= BROAD else WIDTH  # pyright: ignore[reportUnknownMemberType]
+        return (max if self.app.size.width >= BROAD else min)(WIDTH, longest)  # pyright: ignore[reportUnknownMemberType]
 
     def show(self, places: Sequence[GameSource], at: GameSource) -> None:
         """List ``places``, with the cursor on ``at``; nothing is posted."""
