@@ -104,7 +104,8 @@ class _Layout:
             roomy = self._width >= _ROOMY or talk
             fold = after, number, note
             hue = "$fault" if note.kind == "fault" else role_style(PERSON if note.role == YOU else note.role)
-            name = f"{one_line(note.role):<{_NAMES}}  " if roomy and not talk else f"{one_line(note.role)} "
+            who = one_line(note.role) + (":" if note.kind == "said" else "")
+            name = f"{who:<{_NAMES}}  " if roomy and not talk else f"{who} "
             hang = len(name) if roomy else 0
             style = hue if note.kind in {"fault", "person"} else "" if note.kind in {"answer", "rule", "said"} else "$quiet"
             said = Content(one_line(note.text))

@@ -67,7 +67,7 @@ async def test_two_browsers_finish_a_chore(tmp_path: Path) -> None:
             await ann.press("Control+v")
             await ann.until("› say I do the egg")
             await ann.press("Enter")
-            await bob.until('Ann says: "I do the egg"|“ Ann I do the egg')
+            await bob.until('Ann says: "I do the egg"|“ Ann: I do the egg')
             # Typing works out of turn, too.
             waits = bob if playing else ann
             early = "go to diningtable 1" if playing else "go to sinkbasin 1"

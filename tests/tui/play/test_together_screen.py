@@ -200,7 +200,7 @@ async def test_going_back_restores_both_and_words_reach_the_other() -> None:
         await type_in(pilot, "you take the drawers")
         screen = on(app)
         await until(pilot, lambda: messages(screen))
-        assert "you you take the drawers" in running_text(app)
+        assert "you: you take the drawers" in running_text(app)
         assert screen.session.status.waiting == "turn", "words do not take the turn"
         await types(pilot, "go to sofa 1", "wait", "wait")
         assert await my_turn(pilot)
@@ -241,7 +241,7 @@ async def test_a_game_that_was_left_goes_on_and_its_replay_has_both_seats() -> N
         screen = on(app)
         assert len(screen.session.told) == told
         assert [entry.command for entry in screen.play_state.state.moment.story] == ["look", "go to sofa 1"]
-        assert "you hello there" in running_text(app)
+        assert "you: hello there" in running_text(app)
         await types(pilot, "wait")
     app = showing(lambda: ReplayScreen(record))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -249,13 +249,13 @@ async def test_a_game_that_was_left_goes_on_and_its_replay_has_both_seats() -> N
         assert isinstance(replay, ReplayScreen)
         await until(pilot, lambda: replay.stops)
         await press(pilot, "end")
-        assert "you hello there" in running_text(app)
+        assert "you: hello there" in running_text(app)
         assert "go to sofa 1" in running_text(app)
         await press(pilot, "o")
         await until(pilot, lambda: "seat of Bob" in running_text(app))
         text = running_text(app)
-        assert "Ann hello there" in text
-        assert "you hello there" not in text
+        assert "Ann: hello there" in text
+        assert "you: hello there" not in text
 
 
 @pytest.mark.heavy
