@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from typing import Any
@@ -87,15 +87,18 @@ class BriefState:
             belief = one.observation.belief or belief
         return replace(self, belief=belief, seen=seen, turns=self.turns + len(seen) - len(self.seen))
 
-    def alternatives(self, commands: Commands, barred: Collection[str] = ()) -> tuple[str, ...]:
+    def alternatives(self, commands: Commands, barred: Container[str] = ()) -> tuple[str, ...]:
         """Commands in place of one that was tried or ``barred``: open something here, search elsewhere, go or look anywhere."""
         away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
         shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
         unseen = [commands.go.format(place=one.name) for one in away if one.contents is None]
         anywhere = [*(commands.go.format(place=one.name) for one in away), "look", "inventory"]
-        done = {*self.idle, *barred}
-        fresh = [move for move in (*shut, *unseen) if move not in done]
-        return tuple(fresh or (move for move in anywhere if move not in done))
+        idle = self.idle
+
+        def left(moves: Sequence[str]) -> list[str]:
+            return [move for move in moves if move not in barred and move not in idle]
+
+        return tuple(left((*shut, *unseen)) or left(anywhere))
 
 
 def is_brief_prompt(prompt: str) -> bool:

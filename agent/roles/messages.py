@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TypeVar
 
-from housequest.agent.base import Emitter, Grants, Turn
+from housequest.agent.base import AgentEvent, Emitter, Grants, Turn
 from housequest.agent.episodes.events import RulesShown, Thought
-from housequest.agent.models.base import Message, Model
+from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.roles import company as others
 from housequest.agent.roles.base import Answer, Conversation, Prompt, Role, Sampling, ask, load_prompt
 from housequest.knowledge.rules import Rule
@@ -180,6 +180,35 @@ def emit_weighed(role: str, weighed: Weighed | None, emit: Emitter, rule: Rule |
     """Emit a thought about what a search weighed, if it did, with the ``rule`` that decided the command."""
     if weighed is not None:
         emit(Thought(role=role, text=told(weighed), rule=(rule.id if rule else "") or None, weighed=weighed))
+
+
+class WithheldThoughts:
+    """An emitter that keeps thoughts back, since an answer tells the last one as the reason of a command, and stands first."""
+
+    def __init__(self, emit: Emitter) -> None:
+        self._emit = emit
+        self._thoughts = list[Thought]()
+
+    def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
+        if isinstance(body, Thought):
+            self._thoughts.append(body)
+        else:
+            self._emit(body, timing)
+
+    @property
+    def aim(self) -> str:
+        """The last thought."""
+        return self._thoughts[-1].text if self._thoughts else ""
+
+    @property
+    def reason(self) -> str:
+        """What was weighed last; empty if the last thought is another one."""
+        return self.aim if self._thoughts and self._thoughts[-1].weighed is not None else ""
+
+    def release(self) -> None:
+        """Emit the thoughts."""
+        for thought in self._thoughts:
+            self._emit(thought)
 
 
 MOST_THINGS = 120

@@ -67,7 +67,8 @@ def kinds_ending(word: str, kinds: Collection[str]) -> tuple[str, ...]:
 
 def kind_of(joined: str, kinds: Collection[str], by_ending: Collection[str] | None = None) -> str | None:
     """The kind that a word without spaces means; also as the ending of just one of ``by_ending`` (default: all ``kinds``)."""
-    forms = (joined, joined.removesuffix("s"), joined.removesuffix("es"), f"{joined.removesuffix('ves')}f")
+    singular = joined.removesuffix("ves")
+    forms = (joined, joined.removesuffix("s"), joined.removesuffix("es"), f"{singular}f", f"{singular}fe")
     plain = next((form for form in forms if form in kinds), None)
     other = plain or next((name for form in forms for name in CALLED.get(form, ()) if name in kinds), None)
     if other:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -160,7 +160,7 @@ def likeliest(things: Sequence[str], belief: Belief, prior: Prior, counts: Count
 
 
 def look_for(
-    things: Sequence[str], belief: Belief, prior: Prior, counts: Counts, barred: Iterable[str]
+    things: Sequence[str], belief: Belief, prior: Prior, counts: Counts, barred: Container[str]
 ) -> tuple[str, str] | None:
     """The place to look into next for one of ``things``, and the command on the way there; None if every place was searched.
 
@@ -173,7 +173,6 @@ def look_for(
         counts: The table over a training split, for what can be opened.
         barred: Commands that must not be given.
     """
-    barred = set(barred)
     for one, _, _ in likeliest(things, belief, prior, counts):
         there = f"open {one.name}" if one.openness == "closed" else f"examine {one.name}"
         command = there if belief.is_here(one.name) else f"go to {one.name}"
@@ -222,5 +221,5 @@ def linger(
     found = Counter(item.kind for item in belief.items)
     if found[goal.object] < goal.count or (goal.lamp is not None and not found[goal.lamp]):
         return None
-    place = look_for((goal.object,), belief, _LeastLooked(rules), counts, barred)
+    place = look_for((goal.object,), belief, _LeastLooked(rules), counts, set(barred))
     return None if place is None else place[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -24,7 +24,8 @@ from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask,
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
 from housequest.agent.skills import obliging
 from housequest.agent.skills.language.answers import Mind
-from housequest.agent.skills.language.listening import hear
+from housequest.agent.skills.language.bans import Barred
+from housequest.agent.skills.language.listening import NOTHING_LEFT, Heard, hear
 from housequest.agent.skills.language.sentences import Surroundings
 from housequest.agent.skills.partnership import NOBODY_ASKED, Partnership, arranged, attending, goal_at, picking
 from housequest.agent.skills.searching import ToldPrior, likeliest, look_for
@@ -213,16 +214,12 @@ class BriefPrompting:
         state = memory.state or brief.BriefState(memory.opening.belief or Belief()).after(memory.played)
         return replace(memory, played=memory.played + transitions, state=state.after(transitions))
 
-    def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
-        """Read from the turn the hints that can be followed or answered; tell the person about the others, which stay."""
+    def hear(self, memory: PlanMemory, turn: Turn, mind: Mind) -> Heard:
+        """Read this turn's hints, and answer them by ``mind``."""
         state = memory.state
         assert state is not None
         scene = Surroundings(state.belief, self.household, memory.goal, tuple(command for _, command in state.seen))
-        mind = Mind(memory.plan, memory.step, turns=turn.left, barred=turn.declined)
-        heard = hear(turn.hints, state.told, scene, mind, turn.answered)
-        for answer in heard.answers:
-            emit(events.Thought(role=REASONER.name, text=answer, answers=True))
-        return replace(memory, state=replace(state, told=heard.told)), replace(turn, hints=heard.left)
+        return hear(turn.hints, state.told, scene, replace(mind, turns=turn.left, barred=turn.declined), turn.answered)
 
     def take_in(
         self, memory: PlanMemory, turn: Turn, *, between: bool = False
@@ -333,16 +330,16 @@ class BriefPrompting:
         del revised
         state = memory.state
         assert state is not None
-        barred = state.told.barred(state.belief, self.household.commands).union(turn.declined)
+        barred = state.told.barred(state.belief, self.household.commands, turn.declined)
         if turn.others:
             scene = Surroundings(state.belief, self.household, memory.goal)
             sought = bool(brief.unseen(memory.plan, state.belief)) and state.belief.held is None
             first = arranged(memory.partnership, scene, sought=sought)
-            barred |= first.barred
+            barred = barred.also(first.barred)
             if first.command is not None:
                 return Answer(ActorReply("look there first, as we arranged", None, first.command), "", ()), memory
         if (directions := state.told.directions) is not None:
-            told = directions.next(state.belief, "\n".join(memory.plan), barred.union(state.tried))
+            told = directions.next(state.belief, "\n".join(memory.plan), barred.also(state.tried))
             followed = replace(state.told, directions=told[1] if told else None)
             memory = replace(memory, state=replace(state, told=followed))
             if told is not None:
@@ -353,28 +350,50 @@ class BriefPrompting:
         text = brief.acting(memory.plan, state.belief, (*state.tried, *turn.declined))
         answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
         if answer.value is not None:
-            said, possible, done = answer.value.command, turn.admissible, {*state.idle, *barred}
+            said, possible, done = answer.value.command, turn.admissible, barred.also(state.idle)
             due = [each for each in brief.due(memory.plan, state.belief, self.household.commands) if each not in done]
             due = [each for each in due if possible is None or each in possible]
             # To walk to where it stands is refused for certain; what the plan needs there is meant.
             walks = {self.household.commands.go.format(place=one.name) for one in state.belief.here()} if due else set[str]()
-            if due and (said is None or said in done | walks):
+            if due and (said is None or said in done or said in walks):
                 return Answer(replace(answer.value, thought="", command=due[0]), "", answer.conversation), memory
             refused = said is not None and (said in done or (possible is not None and said not in possible))
-            options: tuple[str, ...] = ()
-            if (refused or (said is None and again)) and possible is None:
-                options = state.alternatives(self.household.commands, barred)
-            elif refused or (said is None and again):
-                options = tuple(each for each in possible or () if each not in done) or possible or ()
-            if options:
-                idle = answer.value.command in state.idle and not state.misses_some(memory.plan)
-                repeated = state.repeated + idle
-                memory = replace(memory, state=replace(state, repeated=repeated))
-                answer = await self._choose(answer, answer.value, options, emit)
+            if refused or (said is None and again):
+                return await self._instead(memory, answer, answer.value, possible, barred, emit)
+        return answer, memory
+
+    async def _instead(
+        self,
+        memory: PlanMemory,
+        answer: Answer[ActorReply],
+        said: ActorReply,
+        possible: Sequence[str] | None,
+        barred: Barred,
+        emit: Emitter,
+    ) -> tuple[Answer[ActorReply], PlanMemory]:
+        """Have the model choose another command than it ``said``; say so if a person ruled it out, and all others too."""
+        state = memory.state
+        assert state is not None
+        idle = state.idle
+        if possible is None:
+            options = state.alternatives(self.household.commands, barred)
+        else:
+            options = tuple(each for each in possible if each not in barred and each not in idle)
+            options = options or tuple(each for each in possible if each not in barred)
+        banned = said.command is not None and said.command in replace(barred, listed=frozenset[str]())
+        if banned and not options:
+            return Answer(ActorReply(NOTHING_LEFT.format(state.told.ruled_out), None, "look"), "", ()), memory
+        if options:
+            repeated = state.repeated + (said.command in idle and not state.misses_some(memory.plan))
+            memory = replace(memory, state=replace(state, repeated=repeated))
+            answer = await self._choose(answer, said, options, emit)
+            if banned and answer.value is not None:
+                why = f"You ruled out {said.command}, so I do something else."
+                answer = replace(answer, value=replace(answer.value, thought=why))
         return answer, memory
 
     def _search(
-        self, plan: Sequence[str], belief: Belief, rules: Sequence[Rule], barred: Collection[str], emit: Emitter
+        self, plan: Sequence[str], belief: Belief, rules: Sequence[Rule], barred: Container[str], emit: Emitter
     ) -> ActorReply | None:
         """The next command of a search by location rules; None if the plan's things were seen or no rule is about them."""
         sought = brief.unseen(plan, belief)
@@ -395,7 +414,7 @@ class BriefPrompting:
         assert state is not None
         belief, sought = state.belief, brief.unseen(memory.plan, state.belief)
         prior = ToldPrior(counts, counts, turn.rules, belief) if turn.rules else counts
-        barred = {*state.told.barred(belief, self.household.commands), *turn.declined}
+        barred = state.told.barred(belief, self.household.commands, turn.declined)
         weighed = weigh(sought, likeliest(sought, belief, prior, counts), command, belief, barred) if sought else None
         messages.emit_weighed(ACTOR.name, after_a_look(memory.weighed, weighed, belief), emit)
         return replace(memory, weighed=weighed)
@@ -443,7 +462,23 @@ class ReasonerActor:
         memory = replace(prompting.observe(memory, turn.transitions), untold=memory.untold + turn.news)
         if not isinstance(prompting, BriefPrompting):
             return await self._decide(prompting, memory, turn, emit)
-        memory, turn = prompting.heed(memory, turn, emit)
+        heard = prompting.hear(memory, turn, Mind())
+        if not heard.answers:
+            return await self._heeding(prompting, memory, turn, heard, emit)
+        withheld = messages.WithheldThoughts(emit)
+        decision, after = await self._heeding(prompting, memory, turn, heard, withheld)
+        mind = Mind(after.plan, after.step, withheld.aim, withheld.reason)
+        for answer in prompting.hear(memory, turn, mind).answers:
+            emit(events.Thought(role=REASONER.name, text=answer, answers=True))
+        withheld.release()
+        return decision, after
+
+    async def _heeding(
+        self, prompting: BriefPrompting, memory: PlanMemory, turn: Turn, heard: Heard, emit: Emitter
+    ) -> tuple[Decision, PlanMemory]:
+        """Decide by what a person told; the hints that were not understood go to the model."""
+        assert memory.state is not None
+        memory, turn = replace(memory, state=replace(memory.state, told=heard.told)), replace(turn, hints=heard.left)
         says: tuple[str, ...] = ()
         if turn.others:
             memory, command, says = prompting.oblige(memory, turn)

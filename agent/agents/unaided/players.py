@@ -4,6 +4,7 @@ an agent that stands in."""
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
 from housequest.agent.base import (
@@ -26,23 +27,24 @@ from housequest.agent.base import (
 )
 from housequest.agent.episodes.events import Thought
 from housequest.agent.roles.base import clean
-from housequest.agent.roles.messages import emit_rules, emit_thought, emit_weighed
+from housequest.agent.roles.messages import WithheldThoughts, emit_rules, emit_thought, emit_weighed
 from housequest.agent.skills import obliging
 from housequest.agent.skills.language.answers import Mind
-from housequest.agent.skills.language.listening import PASSED_ON, Advice, hear
+from housequest.agent.skills.language.listening import NOTHING_LEFT, PASSED_ON, Advice, hear
 from housequest.agent.skills.language.sentences import Surroundings
 from housequest.agent.skills.partnership import NOBODY_ASKED, Partnership, attending
 from housequest.agent.skills.searching import ToldPrior
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Policy, Transition
-from housequest.worlds.household import weighing
 from housequest.worlds.household.arrangement import Arrangement, Arranging
 from housequest.worlds.household.base import Household, PriorSearch, Weighing
 from housequest.worlds.household.weighing import Odds, Weighed, after_a_look
 from housequest.worlds.shared import Companion
 
-MOST_REFUSED = 20
-"""After this many commands that a person ruled out, a policy goes on all the same."""
+MOST_REFUSED = 300
+"""After this many commands that a person ruled out, a policy has nothing left."""
+_NOTHING = "look"
+"""Given if nothing is left to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,31 +121,51 @@ class PolicyAgent:
         )
 
     def _play_advised(self, memory: _Beside, turn: Turn, scene: Surroundings, emit: Emitter) -> tuple[Decision, _Beside]:
-        _, thought, after = self._searching(turn).decide(memory.policy)
-        weighs = self._weighs(after, turn)
-        reason = weighing.told(weighs) if weighs else ""
-        mind = Mind(aim=thought, reason=reason, turns=turn.left, barred=turn.declined)
-        heard = hear(turn.hints, memory.told, scene, mind, turn.answered)
-        for said in heard.answers:
+        """Play by what a person told; thoughts come behind the answers, which tell them as reasons."""
+        heard = hear(turn.hints, memory.told, scene, Mind(barred=turn.declined), turn.answered)
+        withheld = WithheldThoughts(emit)
+        decision, after = self._play_told(memory, turn, scene, heard.told, withheld)
+        mind = Mind(aim=withheld.aim, reason=withheld.reason, turns=turn.left, barred=turn.declined)
+        for said in hear(turn.hints, memory.told, scene, mind, turn.answered).answers:
             emit(Thought(role=self.name, text=said.removesuffix(PASSED_ON), answers=True))
-        barred = {*heard.told.barred(scene.belief, scene.commands), *turn.declined}
-        directions = heard.told.directions
+        withheld.release()
+        return decision, after
+
+    def _play_told(
+        self, memory: _Beside, turn: Turn, scene: Surroundings, told: Advice, emit: Emitter
+    ) -> tuple[Decision, _Beside]:
+        barred = told.barred(scene.belief, scene.commands, turn.declined)
+        directions = told.directions
         step = None if directions is None else directions.next(scene.belief, memory.goal, barred)
         if directions is not None and step is not None:
             emit_thought(self.name, f'You said: "{directions.hint}".', emit)
-            return Act(step[0]), replace(memory, told=replace(heard.told, directions=step[1]))
-        memory = replace(memory, told=replace(heard.told, directions=None))
-        silence, barred_place = Observation(scene.commands.silence, accepted=False), None
-        policy = memory.policy
-        for _ in range(MOST_REFUSED):
+            return Act(step[0]), replace(memory, told=replace(told, directions=step[1]))
+        memory = replace(memory, told=replace(told, directions=None))
+        policy, barred_place = self._leaving_out(memory.policy, turn, scene, barred)
+        if policy is None:
+            emit_thought(self.name, NOTHING_LEFT.format(told.ruled_out or "by declining it"), emit)
+            return Act(_NOTHING), memory
+        decision, after = self._play(replace(memory, policy=policy), turn, emit, barred_place)
+        # What a person rules out now may be allowed again.
+        kept, _ = self._leaving_out(memory.policy, turn, scene, turn.declined)
+        return decision, replace(after, policy=memory.policy if kept is None else kept)
+
+    def _leaving_out(
+        self, policy: Memory, turn: Turn, scene: Surroundings, barred: Container[str]
+    ) -> tuple[Memory | None, Odds | None]:
+        """The policy's memory with all that is ``barred`` refused, None if nothing is left; and the first place left out."""
+        silence, place, refused = Observation(scene.commands.silence, accepted=False), None, set[str]()
+        while len(refused) < MOST_REFUSED:
             command, _, after = self._searching(turn).decide(policy)
-            if command is None or command not in barred:
+            if command is None or command in refused or (refused and command == _NOTHING):
                 break
-            # The policy is told that a command was refused if a person ruled it out.
+            if command not in barred:
+                return policy, place
             weighed = self._weighs(after, turn)
-            barred_place = barred_place or (weighed.next if weighed else None)
+            place = place or (weighed.next if weighed else None)
             policy = self._policy.observe(after, command, silence)
-        return self._play(replace(memory, policy=policy), turn, emit, barred_place)
+            refused.add(command)
+        return (None if refused else policy), place
 
     def _play_beside(self, memory: _Beside, turn: Turn, scene: Surroundings, emit: Emitter) -> tuple[Decision, _Beside]:
         partnership, answers = self._heed(memory, turn, scene)

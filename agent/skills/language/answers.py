@@ -67,7 +67,8 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
                 return f'Because you said: "{mind.told}".'
             if mind.reason:
                 return f"Because {mind.reason}."
-            return f"My plan says so. {_at_work(mind)}" if mind.plan else _at_work(mind)
+            # A plan says why a command is given only together with the thought about it.
+            return f"{_aiming(mind)} {_at_work(mind)}" if mind.plan else _at_work(mind)
         case "told":
             return f"You told me {mind.advice}." if mind.advice else "You have told me nothing that still counts."
         case "turns":
@@ -85,10 +86,14 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
             return "I cannot answer that. Ask why, what next, where a thing is, what I hold or saw, or how to do something."
 
 
+def _aiming(mind: Mind) -> str:
+    return f"My next aim: {mind.aim.rstrip('.')}." if mind.aim else "My plan says so."
+
+
 def _at_work(mind: Mind) -> str:
     if mind.plan:
         return f"I am at step {mind.step + 1}: {mind.plan[mind.step]}."
-    return f"My next aim: {mind.aim}." if mind.aim else "I have no plan yet."
+    return _aiming(mind) if mind.aim else "I have no plan yet."
 
 
 def _listed(names: Sequence[str]) -> str:

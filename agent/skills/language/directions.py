@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from housequest.agent.skills.language import grounding
@@ -24,7 +24,7 @@ class Directions:
     search: bool = False
     known: frozenset[str] = frozenset()
 
-    def next(self, belief: Belief, wanted: str, barred: Collection[str] = ()) -> tuple[str, Directions] | None:
+    def next(self, belief: Belief, wanted: str, barred: Container[str] = ()) -> tuple[str, Directions] | None:
         """The next command that is not ``barred``, and the directions left; ``wanted`` is any text that names wanted kinds."""
         kinds = frozenset(re.findall(r"[a-z]+", wanted.lower()))
         if self.search and any(item.kind in kinds and item.name not in self.known for item in belief.items):

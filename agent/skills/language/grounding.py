@@ -103,6 +103,8 @@ def verb_of(command: str, commands: Commands) -> str | None:
     for verb, known in patterns.items():
         if any(command.startswith(pattern.partition("{")[0]) for pattern in known):
             return verb
+    if any(command.startswith(form.pattern.partition("{")[0]) for form in commands.forms if " off " in form.pattern):
+        return "take_off"
     first = command.partition(" ")[0]
     return first if first in ("open", "close", "examine", "slice", *_TREATED) else None
 
@@ -223,6 +225,11 @@ class Grounder:
         if re.search(r"\bthere\b", text):
             return self.place or self.belief.at
         return self.belief.at if re.search(r"\b(?:here|down)\b", text) else None
+
+    def alike(self, named: str) -> list[str]:
+        """The things of this kind, or of this name, nearest first."""
+        alike = self._things(Mention(kind(named), None, "", False, False))
+        return [item.name for item in alike if naming.matches(item.name, named)]
 
     def _things(self, said: Mention, source: str | None = None) -> list[Item]:
         """The things of this kind that were seen, nearest first."""

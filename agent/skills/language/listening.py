@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import NamedTuple
 
 from housequest.agent.skills.language import grounding, sentences
 from housequest.agent.skills.language.answers import Mind, answer
+from housequest.agent.skills.language.bans import Ban, Barred, unmet
 from housequest.agent.skills.language.directions import Directions, directed
 from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, kind
-from housequest.worlds.household.goals import APPLIANCES
-from housequest.worlds.text import with_article
+from housequest.worlds.text import cut_at_word
 
-PASSED_ON = " I pass it on to the model, which may not understand it either."
+PASSED_ON = " I pass it on to the model."
 """An agent that has a model says this of a hint that it did not understand."""
 
+_QUOTED, _PLACES = 40, 5
 NOTHING_SAID = "You have said nothing about that."
-_USES = re.compile(r"\b(?:use|using|heat|cook|cool|chill|clean|wash|put)\b", re.IGNORECASE)
+FORGOTTEN = "I forget what you said about that."
+NOTHING_LEFT = "You ruled out all that is left ({}). Take that back, or tell me what to do."
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """All that a person has told an agent: the ``directions`` that it follows now, and places that it does not search."""
+    """All that a person has told an agent: the ``directions`` that it follows now, places that it does not search, and acts
+    that it leaves out. ``last`` is their last hint, and ``spoken`` the thing or place last mentioned."""
 
     directions: Directions | None = None
     avoided: frozenset[str] = frozenset()
+    bans: tuple[Ban, ...] = ()
+    last: Understood | None = field(default=None, compare=False)
+    spoken: str | None = field(default=None, compare=False)
 
     @property
     def words(self) -> str:
@@ -39,9 +44,14 @@ class Advice:
             told.append(f"to look in {', '.join(self.directions.places)}")
         if self.directions is not None and self.directions.acts:
             told.append(f"to {', then '.join(self.directions.acts)}")
-        if self.avoided:
-            told.append(f"not to search {', '.join(sorted(self.avoided, key=lambda name: (kind(name), len(name), name)))}")
-        return "; ".join(told)
+        return "; ".join((*told, *([self.ruled_out] if self.ruled_out else ())))
+
+    @property
+    def ruled_out(self) -> str:
+        """All that a person ruled out, in words; empty if nothing."""
+        acts = [f"not to {' or '.join(dict.fromkeys(ban.said for ban in self.bans))}"] if self.bans else []
+        places = sorted(self.avoided, key=lambda name: (kind(name), len(name), name))
+        return "; ".join((*([f"not to search {', '.join(places)}"] if places else ()), *acts))
 
     def without(self, names: Collection[str]) -> Advice:
         """The advice without what was said about these things and places."""
@@ -50,12 +60,39 @@ class Advice:
             places = tuple(place for place in left.places if place not in names)
             acts = tuple(act for act in left.acts if not set(grounding.names_of(act)).intersection(names))
             left = replace(left, places=places, acts=acts) if places or acts else None
-        return Advice(left, avoided)
+        return replace(self, directions=left, avoided=avoided, bans=tuple(one for one in self.bans if not one.is_about(names)))
 
-    def barred(self, belief: Belief, commands: Commands) -> frozenset[str]:
-        """The commands that would search a place that a person ruled out."""
+    @property
+    def retracted(self) -> Advice:
+        """The advice without the last hint."""
+        last = self.last or Understood("")
+        directions = None if self.directions is not None and self.directions.hint == last.said else self.directions
+        bans = tuple(one for one in self.bans if one not in last.bans)
+        return Advice(directions, self.avoided - last.avoid, bans, spoken=self.spoken)
+
+    def after(self, reading: Understood, scene: Surroundings) -> Advice:
+        """The advice with a hint: it adds to earlier ones, and contradicts them where it names the same places and acts."""
+        directions = directed(reading, scene)
+        places = directions.places if directions is not None else ()
+        opened = (*reading.acts, *(f"open {place}" for place in places))
+        bans = tuple(one for one in self.bans if not any(one.forbids(act, scene.commands) for act in opened))
+        return replace(
+            self,
+            directions=directions or self.without(reading.avoid).directions,
+            avoided=(self.avoided | reading.avoid).difference(places),
+            bans=tuple(dict.fromkeys((*bans, *reading.bans))),
+            last=reading if directions is not None or reading.avoid or reading.bans else self.last,
+        )
+
+    def barred(self, belief: Belief, commands: Commands, declined: Iterable[str] = ()) -> Barred:
+        """The commands that a person ruled out, and those ``declined``."""
         places = self.avoided if belief.held is None else ()
-        return frozenset(pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}"))
+        listed = {pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}")}
+        # To walk to what may not be opened finds nothing.
+        shut = [one.name for one in belief.receptacles if one.openness == "closed" and belief.held is None]
+        shut = [name for name in shut if any(ban.forbids(f"open {name}", commands) for ban in self.bans)]
+        listed |= {pattern.format(place=place) for place in shut for pattern in (commands.go, "examine {place}")}
+        return Barred(frozenset({*listed, *declined}), self.bans, commands)
 
 
 class Heard(NamedTuple):
@@ -94,30 +131,18 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, an
                 told = Advice()
             elif reading.control != "go on":
                 told = replace(told, directions=None)
-        elif reading.unsaid:
-            answers.append("I forget what you said about that." if told.without(reading.unsaid) != told else NOTHING_SAID)
-            told = told.without(reading.unsaid)
+        elif reading.unsaid or reading.retracts:
+            left_over = told.retracted if reading.retracts else told.without(reading.unsaid)
+            answers.append(NOTHING_SAID if left_over == told else "I forget that." if reading.retracts else FORGOTTEN)
+            told = left_over
         elif reading.empty:
             answers.append(f"{cannot_follow(hint, scene)}{PASSED_ON}")
             left.append(hint)
         else:
-            directions = directed(reading, scene)
-            if reading.refused is not None:
-                answers.append(reading.refused)
-            answers.extend(_still_used(hint, reading.avoid, scene))
-            places = directions.places if directions is not None else ()
-            ruled_out = told.without(reading.avoid).directions
-            told = Advice(directions or ruled_out, (told.avoided | reading.avoid).difference(places))
+            told = told.after(reading, scene)
+            goals = scene.household.read_goals(scene.goal, sorted(scene.belief.kinds))
+            answers.extend(filter(None, (reading.refused, unmet(reading.bans, goals))))
     return Heard(told, tuple(chain.from_iterable(every[answered:])), tuple(left))
-
-
-def _still_used(hint: str, avoided: Collection[str], scene: Surroundings) -> Iterator[str]:
-    """Say of an appliance that the person does not want to be used that the goal cannot be reached without."""
-    if not avoided or not _USES.search(hint):
-        return
-    for goal in scene.household.read_goals(scene.goal, sorted(scene.belief.kinds)):
-        if goal.treatment and (device := APPLIANCES[goal.treatment]) in map(kind, avoided):
-            yield f"Only {with_article(device)} can {goal.treatment} things here, so I use it for that, but do not search it."
 
 
 def _control(reading: Understood) -> str | None:
@@ -137,7 +162,7 @@ def _control(reading: Understood) -> str | None:
 
 
 def cannot_follow(hint: str, scene: Surroundings) -> str:
-    """Say that nothing was found to do in ``hint``, and what there is."""
-    kinds: Sequence[str] = sorted(scene.belief.kinds)
-    places = f" The places here are: {', '.join(kinds)}." if kinds else ""
-    return f'I find no place and no order for me in "{hint}".{places}'
+    """Say in a line that nothing was found to do in ``hint``, and some places that there are."""
+    kinds = sorted(scene.belief.kinds)
+    places = f" There are: {', '.join(kinds[:_PLACES])}{' and others' if len(kinds) > _PLACES else ''}." if kinds else ""
+    return f'I find nothing to do in "{cut_at_word(hint, _QUOTED)}".{places}'

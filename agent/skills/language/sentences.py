@@ -13,6 +13,7 @@ from typing import Literal, get_args
 
 from housequest.agent.skills import naming
 from housequest.agent.skills.language import grounding, wording
+from housequest.agent.skills.language.bans import Ban, forbidden
 from housequest.agent.skills.language.requests import PlayerRequest, read_requests
 from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.household.belief import Belief, kind
@@ -63,16 +64,18 @@ class Understood:
     """The meaning of a person's words.
 
     ``acts`` are commands in order; `Directions` add the walking and opening that they need. ``look`` are places to search, in
-    order, and ``avoid`` places to leave out; ``known`` are things with the place that was given for each. ``unsaid`` are names
-    about which no earlier words count any more. ``refused`` says why nothing is done; with ``choices`` the person has to say
-    which. ``requests`` are those among players.
+    order, ``avoid`` places to leave out, and ``bans`` acts to leave out; ``known`` are things with the place that was given for
+    each. ``unsaid`` are names about which no earlier words count any more, and with ``retracts`` the last hint does not.
+    ``refused`` says why nothing is done; with ``choices`` the person has to say which. ``requests`` are those among players.
     """
 
     said: str
     acts: tuple[str, ...] = ()
     look: tuple[str, ...] = ()
     avoid: frozenset[str] = frozenset()
+    bans: tuple[Ban, ...] = ()
     unsaid: frozenset[str] = frozenset()
+    retracts: bool = False
     known: tuple[tuple[str, str], ...] = ()
     question: Question | None = None
     control: Control | None = None
@@ -125,6 +128,8 @@ def read(
     whole = text.strip(" .,!?;")
     if (back := _SHAPES["taken_back"].fullmatch(whole)) and (unsaid := _names_in(back["about"] or back["again"], scene)):
         return Understood(said, unsaid=unsaid)
+    if _SHAPES["retracted"].fullmatch(wording.bare(whole)):
+        return Understood(said, retracts=True)
     parts = [part for part, _ in wording.clauses(text)] or [whole]
     controls: list[Control | None] = [None if _is_dropped(part, scene, player=player) else _control(part) for part in parts]
     first: Control | None = next(filter(None, controls), None)
@@ -143,9 +148,10 @@ def read(
         return Understood(said, question=reading.question)
     reading = _hinted(reading, ". ".join(told.hints), scene, player=player, told=told)
     acts = tuple(told.acts)
-    if told.refused and not acts and not reading.look and not reading.avoid and not reading.known:
+    read_some = bool(acts or reading.look or reading.known or reading.avoid or reading.bans)
+    if told.refused and not read_some:
         return Understood(said, refused=told.refused, choices=told.choices)
-    control = reading.control if not (acts or reading.look or reading.known or reading.avoid) else None
+    control = None if read_some else reading.control
     return replace(reading, acts=acts, question=None, control=control, refused=told.refused, chat=False)
 
 
@@ -185,18 +191,30 @@ def _clause(clause: str, asked: bool, told: _Told, reading: Understood, player: 
         told.refused = told.refused or f"I cannot {beyond} anything here."
         return reading
     if _SHAPES["no"].match(bare):
-        _hint(clause, told)
-    elif _named(clause, bare, told, player=player, no=reading.control == "no"):
+        return _denied(clause, told, reading)
+    if _named(clause, bare, told, player=player, no=reading.control == "no"):
         return reading
-    elif (_SHAPES["corrected"].search(clause) or reading.control == "no") and _again(clause, told):
+    if (_SHAPES["corrected"].search(clause) or reading.control == "no") and _again(clause, told):
         return replace(reading, control=None)
-    else:
-        told_of = _SHAPES["guessed"].search(clause) or (not player and _SHAPES["report"].match(clause))
-        verb = None if told_of and not player else wording.verb_of(bare)
-        verb = verb or (None if told_of else wording.verb_within(bare))
-        if verb is None or (verb[0] == "search" and not player) or not _order(*verb, told, player=player):
-            _hint(clause, told)
+    told_of = _SHAPES["guessed"].search(clause) or (not player and _SHAPES["report"].match(clause))
+    verb = None if told_of and not player else wording.verb_of(bare)
+    verb = verb or (None if told_of else wording.verb_within(bare))
+    if verb is None or (verb[0] == "search" and not player) or not _order(*verb, told, player=player):
+        _hint(clause, told)
     return reading
+
+
+def _denied(clause: str, told: _Told, reading: Understood) -> Understood:
+    """Read a clause with a no as acts or places to leave out."""
+    scene = told.scene
+    ground = grounding.Grounder(scene.belief, scene.household, told.thing, told.place, told.taken)
+    goals = scene.household.read_goals(scene.goal, scene.belief.kinds)
+    bans = forbidden(clause, ground, goals)
+    about = next(filter(None, (ban.thing for ban in bans)), None)
+    told.thing = told.thing if about is None else next(iter(ground.alike(about)), told.thing)
+    if not bans or any(ban.verb in ("open", "use", "touch") and not ban.thing and ban.place for ban in bans):
+        _hint(clause, told)
+    return replace(reading, bans=(*reading.bans, *bans))
 
 
 def _named(clause: str, bare: str, told: _Told, *, player: bool, no: bool) -> bool:

@@ -111,10 +111,81 @@ def test_who_leaves_a_door_open_puts_nothing_down() -> None:
     assert read("leave it open", scene("carrying")).acts == ()
 
 
-def test_an_appliance_that_the_goal_needs_is_used_all_the_same_and_that_is_said() -> None:
+@pytest.mark.parametrize(
+    ("said", "bans"),
+    [
+        ("don't heat it", ["heat egg"]),
+        ("never cook the egg", ["heat egg"]),
+        ("the egg must not be heated", ["heat egg"]),
+        ("I don't want it heated", ["heat egg"]),
+        ("take the egg without heating it", ["heat egg"]),
+        ("don't open anything", ["open anything"]),
+        ("don't open or close anything", ["open anything", "close anything"]),
+        ("don't touch the knife", ["touch knife"]),
+        ("hands off the knife or the fork", ["touch knife", "touch fork"]),
+        ("don't heat it and don't open the fridge", ["heat egg", "open fridge"]),
+        ("don't heat it or open the fridge", ["heat egg", "open fridge"]),
+        ("refrain from opening cabinet 2", ["open cabinet 2"]),
+        ("don't take it from the sink", ["take egg from sinkbasin"]),
+        ("leave the fridge open", ["close fridge"]),
+        ("don't put it in the microwave", ["put egg in microwave"]),
+        ("don't worry", []),
+        ("don't touch the dragon", []),
+        ("don't forget to close the fridge", []),
+    ],
+)
+def test_acts_that_are_ruled_out_are_read(said: str, bans: list[str]) -> None:
+    reading = read(said, scene("kitchen"))
+    assert [ban.said for ban in reading.bans] == bans
+    assert reading.look == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "command", "barred"),
+    [
+        ("don't heat it", "heat egg 3 with microwave 1", True),
+        ("don't heat it", "cool egg 3 with fridge 1", False),
+        ("don't touch the knife", "take knife 1 from drawer 2", True),
+        ("don't touch the knife", "slice apple 1 with knife 1", True),
+        ("don't touch the knife", "examine knife 1", False),
+        ("don't open anything", "open drawer 3", True),
+        ("don't open anything", "go to drawer 3", False),
+        ("don't put it in the microwave", "move egg 2 to microwave 1", True),
+        ("don't put it in the microwave", "move egg 2 to fridge 1", False),
+    ],
+)
+def test_a_ban_bars_what_it_is_about(said: str, command: str, barred: bool) -> None:
     kitchen = scene("kitchen")
-    _, answers, _ = hear(["don't use the fridge"], Advice(), kitchen, Mind())
-    assert answers == ("Only a fridge can cool things here, so I use it for that, but do not search it.",)
+    told, _, left = hear([said], Advice(), kitchen, Mind())
+    assert (command in told.barred(kitchen.belief, kitchen.commands), left) == (barred, ())
+
+
+def test_a_place_that_was_not_seen_yet_can_be_ruled_out() -> None:
+    apartment = scene("apartment")
+    for said in ("don't open the closet", "don't look in the closet"):
+        told, answers, _ = hear([said], Advice(), apartment, Mind())
+        assert answers == ()
+        assert "open closet 1" in told.barred(apartment.belief, apartment.commands)
+
+
+def test_a_ban_that_leaves_no_way_to_the_goal_is_answered_and_an_order_lifts_it() -> None:
+    kitchen = scene("kitchen")
+    why = "The task asks me to cool the egg, so I cannot finish it unless you take that back."
+    for said in ("don't use the fridge", "don't cool it"):
+        told, answers, _ = hear([said], Advice(), kitchen, Mind())
+        assert answers == (why,)
+        assert "cool egg 2 with fridge 1" in told.barred(kitchen.belief, kitchen.commands)
+        lifted, _, _ = hear(["cool the egg"], told, kitchen, Mind())
+        assert "cool egg 2 with fridge 1" not in lifted.barred(kitchen.belief, kitchen.commands)
+
+
+@pytest.mark.parametrize("said", ["take back the last hint", "forget the last tip", "I take back my last order"])
+def test_the_last_hint_alone_can_be_taken_back(said: str) -> None:
+    kitchen, told = scene("kitchen"), Advice()
+    for hint in ("don't open the fridge", "don't touch the knife", said):
+        told, answers, _ = hear([hint], told, kitchen, Mind())
+    assert answers == ("I forget that.",)
+    assert told.words == "not to search fridge 1; not to open fridge"
 
 
 def test_hints_add_up_until_they_are_taken_back() -> None:
