@@ -174,7 +174,8 @@ def _forms(weighed: Weighed) -> Iterator[str]:
         yield f"{none} there, {rare}; now {here}, {odds} %"
         yield f"{none} there, {rare}"
     elif (barred := weighed.barred) is not None:
-        yield f"you ruled out {_at(barred)}, {percentage(barred.share)} %; {here} {'have' if chosen.alike > 1 else 'has'} {odds} %"
+        has = "have" if chosen.alike > 1 else "has"
+        yield f"you ruled out {_at(barred)}, {percentage(barred.share)} %; {here} {has} {odds} %"
     else:
         for form in _compared(weighed, chosen):
             yield from (f"for {thing} {form}", form)
