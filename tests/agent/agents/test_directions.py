@@ -325,9 +325,7 @@ def proposals(*verdicts: ProposalAnswer) -> tuple[list[str], list[events.Body]]:
     return person.proposals, [event.body for event in told if isinstance(event, Event)]
 
 
-def of_expert(
-    *verdicts: ProposalAnswer, told: list[Event | CallTiming] | None = None, task: str = "example:1"
-) -> list[str]:
+def of_expert(*verdicts: ProposalAnswer, told: list[Event | CallTiming] | None = None, task: str = "example:1") -> list[str]:
     world, person = make_world("alfworld"), Saying(list(verdicts))
     agent, listen = make_agent("expert", world=world), [] if told is None else told
     asyncio.run(run_episode(world.open(world.task(task)), agent, EpisodeConfig(world), listen.append, person))
