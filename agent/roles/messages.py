@@ -202,7 +202,7 @@ class WithheldThoughts:
 
     @property
     def reason(self) -> str:
-        """What was weighed last; empty if the last thought is another one."""
+        """The last thought, if it tells what was weighed; else empty."""
         return self.aim if self._thoughts and self._thoughts[-1].weighed is not None else ""
 
     def release(self) -> None:

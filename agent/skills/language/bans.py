@@ -112,7 +112,7 @@ def _verb_of(part: str) -> tuple[str, str] | None:
 
 
 def _about(text: str, verb: str, ground: Grounder, goals: Iterable[Goal]) -> list[tuple[str, str]] | None:
-    """What is named, as things with places; None if that is nothing that a house may have."""
+    """The things that are named, with their places; None for names that no house has."""
     text = grounding.in_names_of_the_house(re.sub(r"\bdoor\b", "", text), ground.belief)
     named = [*grounding.mentions(text, ground.belief, ground.household)]
     pronoun = re.search(r"\b(?:it|that|this|them|these|those|one)\b", text)
