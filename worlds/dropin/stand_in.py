@@ -8,7 +8,7 @@ is missing, and importing it raises ``ModuleNotFoundError``.
 from __future__ import annotations
 
 import atexit
-import importlib
+import importlib.util
 import os
 import runpy
 import sys
@@ -18,11 +18,12 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.dropin import config, core, env, games, peers
 from housequest.worlds.dropin.playing import OLDER
-from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
 from housequest.worlds.paths import alfworld_data, atomic_write, cache_folder
 
 ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"  # The versions that are stood in for.
@@ -30,6 +31,21 @@ _CONTENTS = Path(__file__).with_name("stand_in.toml")
 _OURS = {"config": config, "core": core, "env": env, "games": games, "peers": peers}
 _LOGIC = {"ALFRED_PDDL_PATH": ("alfred.pddl", "pddl_domain"), "ALFRED_TWL2_PATH": ("alfred.twl2", "grammar")}
 _ABSENT = "is not in the stand-in: it belongs to what alfworld and textworld have beyond ALFWorld's text games"
+
+
+_OPTIONS = ("--accept-put", "--thor", "-m", "-h", "--help")
+_HELP = """\
+Usage: python -m housequest.as_alfworld [--accept-put | --thor] SCRIPT [ARGUMENT...]
+       python -m housequest.as_alfworld [--accept-put | --thor] -m MODULE [ARGUMENT...]
+
+Run a program written for alfworld and textworld, unchanged, on housequest's engine. The games are those in ALFWORLD_DATA.
+In your own program, `import housequest.as_alfworld` before either of them does the same.
+
+  -m MODULE      run a module in place of a script
+  --accept-put   play "put X in/on Y", which alfworld 0.4 refuses, as "move X to Y"
+  --thor         leave alfworld alone, and stand in for ai2thor 2.1, for ALFWorld's ThorEnv and ALFRED's evaluation
+  -h, --help     show this text
+"""
 
 
 class AbsentPart(Unsupported, NotImplementedError):
@@ -120,18 +136,44 @@ def main(arguments: list[str]) -> None:
         atexit.register(_tell_read)
         arguments = arguments[1:]
     match arguments:
+        case ["-h" | "--help", *_]:
+            print(_HELP)
         case ["-m", module, *_]:
-            sys.argv = arguments[1:]
             sys.path.insert(0, str(Path.cwd()))
+            if not _exists(module):
+                _refuse(f"There is no module {shown(module)} here.")
+            sys.argv = arguments[1:]
             runpy.run_module(module, run_name="__main__", alter_sys=True)
         case [script, *_] if not script.startswith("-"):
+            if not Path(script).exists():
+                _refuse(f"There is no script {shown(script)}.")
             sys.argv = arguments
             sys.path.insert(0, str(Path(script).resolve().parent))
             runpy.run_path(script, run_name="__main__")
+        case [option, *_] if option not in _OPTIONS:
+            _refuse(f"There is no option {shown(option)}.{nearest(option, _OPTIONS)}")
+        case ["-m"] | []:
+            _refuse(f"Name a {'module after -m' if arguments else 'script'}.")
         case _:
-            sys.exit("Usage: python -m housequest.as_alfworld [--accept-put | --thor] SCRIPT [ARGUMENT...] | -m MODULE ...")
+            _refuse(f"{arguments[0]} goes first, and alone, before the script.")
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # a package on the way to it lacks something
+        return False
+
+
+def _refuse(why: str) -> NoReturn:
+    print(f"{why} `python -m housequest.as_alfworld --help` says how this command is used.", file=sys.stderr)
+    sys.exit(2)
 
 
 def _tell_read() -> None:
+    if not OLDER.read:
+        return
     told = f"{OLDER.read} commands `put X in/on Y` were played as `move X to Y`; alfworld 0.4 refuses them"
     print(f"housequest.as_alfworld: {told}, so say so beside your results.", file=sys.stderr)

@@ -29,6 +29,8 @@ from housequest.worlds.dropin.peers import (
     extract_admissible_commands,
     play,
 )
+from housequest.worlds.dropin.playing import OLDER
+from housequest.worlds.dropin.stand_in import main
 from housequest.worlds.errors import Unsupported
 from tests.worlds.alfworld.play import BUNDLED
 
@@ -218,6 +220,35 @@ for form in ("in/on", "in", "on"):
     text, _, _, infos = env.step(f"put {thing} {form} {place}")
     print(text, infos.get("extra.read_as"))
 """
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refused", "words"),
+    [
+        (["--help"], False, "--accept-put   play"),
+        (["--accept-put", "-h"], False, "Usage: python -m housequest.as_alfworld"),
+        ([], True, "Name a script."),
+        (["-m"], True, "Name a module after -m."),
+        (["nope.py", "--help"], True, "There is no script 'nope.py'."),
+        (["-m", "nope.at_all"], True, "There is no module 'nope.at_all' here."),
+        (["-m", "json.nope"], True, "There is no module 'json.nope' here."),
+        (["--acept-put", "nope.py"], True, "There is no option '--acept-put'. Did you mean '--accept-put'?"),
+        (["--accept-put", "--thor", "nope.py"], True, "--thor goes first, and alone, before the script."),
+    ],
+)
+def test_the_command_explains_itself(
+    arguments: list[str], refused: bool, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OLDER, "accepted", False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    if refused:
+        with pytest.raises(SystemExit, match="2"):
+            main(arguments)
+    else:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert words in (printed.err if refused else printed.out)
+    assert printed.err.count("\n") == refused
 
 
 @pytest.mark.heavy
