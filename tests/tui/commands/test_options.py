@@ -14,6 +14,7 @@ from housequest.tui.cli import app
 from housequest.tui.commands.play import Drawing
 from housequest.tui.screens import MODES
 from housequest.tui.widgets.pixels import Pixels
+from tests.parts import WHOLE
 
 MEANINGS = {
     "--accept": "who accepts rules",
@@ -39,6 +40,7 @@ def commands(found: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, found
 
 
+@WHOLE
 def test_a_flag_means_the_same_in_all_commands() -> None:
     helps, kinds = defaultdict[str, set[str]](set), defaultdict[str, set[bool]](set)
     for name, command in commands(typer.main.get_command(app)):
