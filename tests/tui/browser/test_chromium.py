@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts.chromium import PROGRAM, chromium
-from scripts.picture import play_two
+from scripts.films import play_two
 from tests.tui.browser.test_serve import free_port, serving
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import PATIENCE, ending
