@@ -450,7 +450,7 @@ class LiveScreen(ViewScreen):
         turn, world = moment.last, self._game.world
         if turn is None or turn.command is None or moment.belief is None:
             return
-        if turn.by != "person" and (self._game.beside or not self.session.human):
+        if turn.by != "person" and not self.session.human:
             return  # not the person's command
         if (told := self._line.meant) is not None and told.said == turn.command:
             self._line.tell(None)

@@ -21,7 +21,7 @@ from housequest.tui.play.company import SAY, SharedPar, seats, shares, words_in
 from housequest.tui.play.game import HUMAN, ChosenGame, recording
 from housequest.tui.play.typed import TypedOverseer, TypedPlayer
 from housequest.tui.text import TextLayout, cut, plural
-from housequest.worlds.base import Env
+from housequest.worlds.base import Env, Explaining, World
 from housequest.worlds.env import enacted, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.household.talk import quoted
@@ -72,7 +72,8 @@ async def _play(game: ChosenGame, setup: Setup, path: Path | None, *, steered: b
     try:
         if model is not None:
             await setup.each[-1].check_model(model)
-        formatter = EventFormatter(layout, typed=HUMAN in {game.agent, setup.agent} and terminal.interactive(), whole=False)
+        plays = HUMAN in {game.agent, setup.agent}
+        formatter = EventFormatter(layout, typed=plays and terminal.interactive(), whole=False)
         person = TypedOverseer(game, layout) if steered else None
         overseer = person or (PacedOverseer(game.speed) if game.speed is not None else None)
         with ExitStack() as files:
@@ -92,6 +93,7 @@ async def _play(game: ChosenGame, setup: Setup, path: Path | None, *, steered: b
                         person.notice(event)
                     if (own := seen.of(event)) is not None:
                         terminal.show(formatter.lines(own))
+                        terminal.show(_why_refused(own, game.world, layout) if plays else ())
                     terminal.show(_enacted_lines(event, env, layout))
 
             if house is None:
@@ -138,6 +140,15 @@ class _Beside:
         if terminal.interactive() and not typed.lower().startswith(SAY):
             terminal.show(self._layout.painted("dim", f"(said to {', '.join(turn.others)})", "     "))
         return Say(said)
+
+
+def _why_refused(event: events.Event, world: World, layout: TextLayout) -> Iterator[str]:
+    """The reason why a person's command was refused, where the answer has none."""
+    body, belief = event.body, event.belief
+    if not isinstance(body, events.Stepped) or body.accepted or body.explanation or belief is None:
+        return
+    if isinstance(world, Explaining) and (why := world.explain(belief, body.command)):
+        yield from layout.painted("dim", why, "     ")
 
 
 def _enacted_lines(event: events.Event, env: Env, layout: TextLayout) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,6 +35,7 @@ from housequest.tui.play.company import PATIENCE, SharedPar, shares, words_in
 from housequest.tui.play.game import FORGET, ChosenGame, next_game
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.session import PlayMode, Session, Waiting
+from housequest.tui.play.typed import HELP, forms_of
 from housequest.tui.screens import MODES
 from housequest.tui.text import plural, printable
 from housequest.worlds.base import CommandKey
@@ -285,10 +287,19 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
     def submit(self, command: str, orders: Directions | None = None) -> None:
         self.play_state.cursor = None
         said = None
-        if self.session.game.beside and command not in (self.session.status.possible or ()):
+        beside = self.session.game.beside
+        if beside and command.lower() == HELP:
+            about = f"Other words are said to {self.session.partners}."
+            forms = forms_of(self._game.world, company=True)
+            self.ask(
+                PickDialog("What you can type", forms, about=about),
+                lambda form: self._line.prefill(re.split("[A-Z(]", form)[0]),
+            )
+            return
+        if beside and command not in (self.session.status.possible or ()):
             said = words_in(command, self._game.world.household)
         if said is None:
-            if self.session.game.beside and self.session.status.waiting == "deciding":
+            if beside and self.session.status.waiting == "deciding":
                 self._line.tell(PlayersLine(command, says="it is played in your turn."))
             super().submit(command, orders)
         elif said:

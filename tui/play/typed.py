@@ -29,13 +29,24 @@ from housequest.tui.play.game import FORGET, ChosenGame
 from housequest.tui.text import TextLayout, words
 from housequest.worlds.base import Env, World
 from housequest.worlds.household.belief import Belief
+from housequest.worlds.shared import Seat
 
+HELP = "help"
+"""In company, the word for what one can type there; for a player alone, it is a command of some worlds."""
 OK = "   ok? "
 """The prompt below a proposal."""
 
 
-def answer_about(word: str, goal: str, possible: Callable[[], Sequence[str] | None], world: World) -> str | None:
-    """The answer to a typed line about the game itself; None for a line that plays."""
+def forms_of(world: World, *, company: bool) -> list[str]:
+    """The forms of what a person can type; more of them in company."""
+    return [*world.info.manual.strip().splitlines(), *(words("texts")["company_forms"].strip().splitlines() if company else ())]
+
+
+def answer_about(
+    word: str, goal: str, possible: Callable[[], Sequence[str] | None], world: World, others: Sequence[str] = ()
+) -> str | None:
+    """The answer to a typed line about the game itself, played beside ``others``; None for a line that plays."""
+    texts = words("texts")
     match word:
         case ":admissible" | ":a" | "??":
             commands = possible()
@@ -48,9 +59,10 @@ def answer_about(word: str, goal: str, possible: Callable[[], Sequence[str] | No
             return "To leave, type :quit."
         case "":
             return ""
-        case _ if word == "?" or word.startswith(":"):
-            manual = "\n".join(f"  {line}" for line in world.info.manual.strip().splitlines())
-            return words("texts")["help"].format(manual=manual)
+        case _ if word == "?" or word.startswith(":") or (others and word.lower() == HELP):
+            forms = "\n".join(f"  {line}" for line in forms_of(world, company=bool(others)))
+            said = f"; other words are said to {' and '.join(others)}" if others else ", or say what to do in your own words"
+            return texts["help"].format(manual=forms, words=said)
         case _:
             return None
 
@@ -90,7 +102,9 @@ class TypedPlayer:
         return next((command for command in read if command is not None), None)
 
     def _about(self, said: str) -> str | None:
-        return answer_about(said, self._env.task.goal, self._env.admissible_commands, self._world)
+        env = self._env
+        others = [one for one in env.shared.players if one != env.player] if isinstance(env, Seat) else ()
+        return answer_about(said, env.task.goal, env.admissible_commands, self._world, others)
 
     def _next(self, turn: Turn) -> str | None:
         """The next command of the last orders, unless one was refused."""

@@ -15,6 +15,7 @@ from housequest.worlds.household.base import BelievingEnv
 from housequest.worlds.household.belief import Belief, Openness, kind
 from housequest.worlds.household.goals import APPLIANCES, KNIVES
 from housequest.worlds.household.news import read_gift
+from housequest.worlds.shared import WAIT
 
 MAX_COMMAND = 1_000
 MAX_CHOICES = 6
@@ -33,12 +34,12 @@ def explain(belief: Belief, command: str) -> str | None:
     tidy = " ".join(bare.lower().split())
     if not tidy:
         return "The command is empty; `look` and `inventory` always work."
-    if belief.others and (gift := read_gift(bare)):
-        return next(_Reasons(belief).give(*gift), None)
     verb = tidy.partition(" ")[0]
+    if belief.others and verb == "give":
+        return next(_Reasons(belief).give(read_gift(bare)), None)
     if verb not in _PATTERNS:
-        hint = nearest(verb, tuple(_PATTERNS))
-        return f"There is no command {shown(verb, 40)}.{hint} Commands begin with {', '.join(_PATTERNS)}."
+        known = (*_PATTERNS, *(("give", WAIT) if belief.others else ()))
+        return f"There is no command {shown(verb, 40)}.{nearest(verb, known)} Commands begin with {', '.join(known)}."
     found = re.fullmatch(_PARTS.sub(r"(?P<\1>[^ ]+(?: [^ ]+)?)", _PATTERNS[verb]), tidy)
     if found is None:
         form = _PARTS.sub(lambda part: part[1].upper(), _PATTERNS[verb])
@@ -129,16 +130,24 @@ class _Reasons:
             case _:
                 return
 
-    def give(self, thing: str, name: str) -> Iterator[str]:
+    def give(self, gift: tuple[str, str] | None) -> Iterator[str]:
         """The reasons why a thing could not be given to another player."""
-        yield from self._unheld(thing)
-        other = next((one for one in self.belief.others if one.name == name), None)
+        names = [one.name for one in self.belief.others]
+        here = " and ".join(names)
+        if gift is None:
+            yield f"That is written `give OBJECT to NAME`, with the number of the object and the name {' or '.join(names)}."
+            return
+        thing, name = gift
+        other = next((one for one in self.belief.others if one.name.casefold() == name.casefold()), None)
         if other is None:
-            yield f"Nobody else called {name} is known here; there is {' and '.join(one.name for one in self.belief.others)}."
-        elif not self.belief.is_here(other.at or ""):
-            yield f"{name} is not here; things are given at the same place."
+            yield f"Nobody else called {_printable(name)} is here, only {here}."
+            return
+        yield from self._unheld(thing)
+        if not self.belief.is_here(other.at or ""):
+            where = f"{other.name} is at the {other.at}" if other.at else f"you see {other.name} at none"
+            yield f"Things are given at the same place, and {where}."
         elif other.carried:
-            yield f"{name} has no free hand; it holds the {other.carried[0]}."
+            yield f"{other.name} has no free hand; it holds the {other.carried[0]}."
 
     def _stuck(self, name: str, already: str) -> Iterator[str]:
         openness = self._openness(name)

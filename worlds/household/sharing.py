@@ -138,7 +138,8 @@ class SharedHousehold(ABC, Generic[E]):
             return Step(Observation("You wait."))
         if (read := news.read_gift(command)) is None:
             return None
-        thing, other = read
+        thing, named = read
+        other = next((one for one in self.players if one.casefold() == named.casefold()), named)
         if why := self._hindrance(player, thing, other):
             return Step(Observation(self.refusal(why), accepted=False))
         self.hand_over(player, other, thing)
@@ -148,7 +149,8 @@ class SharedHousehold(ABC, Generic[E]):
         """The reason why a thing cannot be given, "" if it can be."""
         giver = self.figure(player)
         if other == player or other not in self.players:
-            return f"There is no {other} to give it to"
+            others = " and ".join(one for one in self.players if one != player)
+            return f"Nobody else called {other} is here, only {others}"
         if thing not in giver.carried:
             return f"You do not hold the {thing}"
         receiver = self.figure(other)

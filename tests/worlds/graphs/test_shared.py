@@ -255,7 +255,7 @@ def test_a_thing_is_given_with_what_lies_on_it() -> None:
     answers = {
         "give plate 1 to Bob": "Bob is not here; go to the same place first.",
         "give plate 2 to Bob": "You do not hold the plate 2.",
-        "give plate 1 to Zed": "There is no Zed to give it to.",
+        "give plate 1 to Zed": "Nobody else called Zed is here, only Bob and Cleo.",
     }
     for command, answer in answers.items():
         assert shared.step("Ann", command).observation == Observation(answer, accepted=False)
