@@ -274,11 +274,12 @@ class Intervened(Frozen):
 
 
 class Said(Frozen):
-    """A player said ``text`` to the others."""
+    """A player said ``text`` to the others; if that left it its turn, ``after`` so many of the turn's news."""
 
     kind: Literal["said"] = "said"
     turn: int
     text: str
+    after: int | None = None
 
 
 class Joined(Frozen):

@@ -163,12 +163,12 @@ class _Together(RunningEpisode):
         obeyed = tuple(one.name for one in others if one.agent.name == PERSON or self.company.obey == "all")
         return replace(turn, player=seat.name, others=tuple(one.name for one in others), obeyed=obeyed)
 
-    def _say(self, seat: EpisodeSeat, says: Sequence[str], number: int) -> bool:
+    def _say(self, seat: EpisodeSeat, says: Sequence[str], number: int, after: int | None = None) -> bool:
         if self.talk == "off" or seat.config.manner in ("ignorant", "mute"):
             return False
         said = [text for text in map(free_text, says[:MOST_SAID]) if text]
         for text in said:
-            seat.emitter.emit(events.Said(turn=number, text=text))
+            seat.emitter.emit(events.Said(turn=number, text=text, after=after))
             self._tell_others(seat, quoted(seat.name, text))
         return bool(said) and self.talk == "turn"
 
@@ -177,7 +177,7 @@ class _Together(RunningEpisode):
         match decided.decision:
             case base.Say(text=text) if self.talk == "free":
                 seat.accept(decided)
-                self._say(seat, (text,), number)
+                self._say(seat, (text,), number, len(state.shown))
                 self._answer(seat, number)
                 state.shown, state.news = (*state.shown, *state.news), ()
             case base.Overheard(who=who, text=text):

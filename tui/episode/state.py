@@ -29,13 +29,14 @@ class StoryNote(NamedTuple):
     """A note between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, a person's act, or in
     company another player's news or words.
 
-    ``rule`` is the id of the rule by which a thought decided.
+    ``rule`` is the id of the rule by which a thought decided. Words come ``after`` so many news of their turn; None: after all.
     """
 
     kind: NoteKind
     role: str
     text: str
     rule: str = ""
+    after: int | None = None
 
 
 class Spoken(NamedTuple):
@@ -218,10 +219,10 @@ def hearing(state: ViewState, news: Sequence[str], belief: Belief | None) -> Vie
 
 
 def _heard(moment: EpisodeMoment, news: Sequence[str] | None) -> EpisodeMoment:
-    """The moment with news before this turn's notes."""
+    """The moment with news before this turn's notes, and each answer after the words that it answers."""
     if not news:
         return moment
-    notes, talk = list[StoryNote](), list[Spoken]()
+    notes, talk, merged, at = list[StoryNote](), list[Spoken](), list[StoryNote](), 0
     for sentence in news:
         if (said := read_quoted(sentence)) is not None:
             notes.append(StoryNote("said", *said))
@@ -229,7 +230,11 @@ def _heard(moment: EpisodeMoment, news: Sequence[str] | None) -> EpisodeMoment:
         else:
             who, _, deed = sentence.partition(" ")
             notes.append(StoryNote("news", who, deed))
-    return replace(moment, notes=(*notes, *moment.notes), talk=(*moment.talk, *talk))
+    for note in moment.notes:
+        until = len(notes) if note.after is None else note.after
+        merged += (*notes[at:until], note)
+        at = max(at, until)
+    return replace(moment, notes=(*merged, *notes[at:]), talk=(*moment.talk, *talk))
 
 
 def note_of(body: events.Body) -> StoryNote | None:
@@ -287,9 +292,9 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
             return replace(moment, proposal=None, failure=message)
         case events.Intervened():
             return replace(moment, proposal=None, failure=None, ended=None)
-        case events.Said(text=text):
+        case events.Said(text=text, after=after):
             message = read_talk(text)
-            own = StoryNote("said", YOU if event.player == you(moment.started) else event.player or "", text)
+            own = StoryNote("said", YOU if event.player == you(moment.started) else event.player or "", text, after=after)
             talk = moment.talk if message is None else (*moment.talk, Spoken("", message))
             return replace(moment, notes=(*moment.notes, own), talk=talk)
         case events.Stepped() as done:

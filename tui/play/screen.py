@@ -289,10 +289,9 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         said = None
         beside = self.session.game.beside
         if beside and command.lower() == HELP:
-            about = f"Other words are said to {self.session.partners}."
             forms = forms_of(self._game.world, company=True)
             self.ask(
-                PickDialog("What you can type", forms, about=about),
+                PickDialog("What you can type", forms),
                 lambda form: self._line.prefill(re.split("[A-Z(]", form)[0]),
             )
             return

@@ -39,7 +39,7 @@ OK = "   ok? "
 
 def forms_of(world: World, *, company: bool) -> list[str]:
     """The forms of what a person can type; more of them in company."""
-    return [*world.info.manual.strip().splitlines(), *(words("texts")["company_forms"].strip().splitlines() if company else ())]
+    return [*(words("texts")["company_forms"].strip().splitlines() if company else ()), *world.info.manual.strip().splitlines()]
 
 
 def answer_about(

@@ -148,6 +148,12 @@ async def test_two_people_play_talk_and_see_their_own_seat_only(size: tuple[int,
                 assert not hidden & things_in(screen_text(pilot.app)) - told_now
             waits = next(pilot for pilot in (ann, bob) if on(pilot).session.status.waiting != "turn")
             assert f"{'Bob' if waits is ann else 'Ann'} is deciding" in text(waits)
+            turn = on(waits).play_state.state.moment.turn
+            await type_in(waits, "look")
+            await until(waits, lambda: "look: it is played in your turn." in text(waits))
+            await plays(bob if waits is ann else ann, "look")
+            await until(waits, lambda: on(waits).play_state.state.moment.turn > turn)
+            await until(waits, lambda: "it is played in your turn" not in text(waits))
 
 
 @pytest.mark.heavy

@@ -87,6 +87,17 @@ def test_leaving_ends_the_game_for_both_and_says_who_did_what() -> None:
     assert next(shares(told, "Ann")) == "You: 0 goals, 0 commands, 1 idle."
 
 
+@pytest.mark.heavy
+def test_questions_and_help_cost_no_turn_in_plain_text_and_refusals_are_explained() -> None:
+    done = played("help", "what are you doing?", "give book 1 to cleo", ":quit")
+    text = re.sub(r"\s+", " ", done.stdout)
+    assert "other words are said to Bob" in text
+    assert "give OBJECT to NAME" in text
+    assert re.search(r'You say: "what are you doing\?" Bob says: "I [^"]*" 1 > give', text), "before the turn is spent"
+    assert "Nothing happens. Nobody else called cleo is here, only Bob." in text
+    assert "Stopped after" in text
+
+
 def test_a_line_is_words_unless_it_has_the_form_of_a_command() -> None:
     reader = household("alfworld")
     for command in ("go to fridge 1", "Open drawer 2", "wait", "look", "give mug 1 to Bob", "put mug 1 in/on shelf 2"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -148,8 +149,8 @@ async def test_a_chore_is_won_by_a_person_and_an_agent(size: tuple[int, int], ag
     assert deeds == {"Ann", "Bob"}
 
 
-def messages(screen: PlayScreen) -> int:
-    return sum(event.player == "Ann" and isinstance(event.body, Said) for event in screen.session.told)
+def messages(screen: PlayScreen, who: str = "Ann") -> int:
+    return sum(event.player == who and isinstance(event.body, Said) for event in screen.session.told)
 
 
 def told_now(screen: PlayScreen) -> set[str]:
@@ -192,6 +193,29 @@ async def test_both_are_seen_where_they_are_known_to_be() -> None:
 
 
 @pytest.mark.heavy
+async def test_questions_and_help_cost_no_turn_and_refusals_are_explained() -> None:
+    app = playing(beside())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await types(pilot, "look")
+        for question in ("what are you doing?", "where is the book?"):
+            assert await my_turn(pilot)
+            before = messages(on(app), "Bob")
+            await type_in(pilot, question)
+            await until(pilot, lambda before=before: messages(on(app), "Bob") > before)
+        below = re.compile(r"you what are you doing\? “ Bob I .* “ you where is the book\? “ Bob I ")
+        await until(pilot, lambda: below.search(running_text(app)))
+        await types(pilot, "go to drawer 1")
+        await types(pilot, "give book 1 to cleo")
+        assert "give book 1 to cleo: Nobody else called cleo is here, only Bob." in screen_text(app)
+        assert await my_turn(pilot)
+        turn = on(app).play_state.state.moment.turn
+        await type_in(pilot, "help")
+        await until(pilot, lambda: "give OBJECT to NAME" in screen_text(app))
+        await press(pilot, "enter")
+        await until(pilot, lambda: "› give" in screen_text(app))
+        assert on(app).play_state.state.moment.turn == turn
+
+
 async def test_going_back_restores_both_and_words_reach_the_other() -> None:
     app = playing(beside())
     async with app.run_test(size=(120, 40)) as pilot:
