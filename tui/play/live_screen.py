@@ -19,6 +19,7 @@ from textual.widget import Widget
 
 from housequest.agent.episodes.events import Ended, Event, Intervened, Stepped
 from housequest.agent.skills.language.answers import Mind
+from housequest.agent.skills.language.candidates import read_candidate
 from housequest.agent.skills.language.directions import Directions
 from housequest.agent.skills.language.playing import CONTROLLED, PlayersLine, read_line
 from housequest.agent.skills.language.sentences import Control, Surroundings
@@ -299,7 +300,7 @@ class LiveScreen(ViewScreen):
         self._trouble: str | None = None
         self._refused: tuple[str, ...] = ()
         self._prompt = PromptBar()
-        reader = self._read_beside if game.beside else self._read_line if game.world.household is not None else None
+        reader = self._read_beside if game.beside else self._read_line
         self._line = CommandLine(hints=hints, reader=reader, words="words for the other" if game.beside else "")
         self._bar = KeyBar()
 
@@ -422,15 +423,22 @@ class LiveScreen(ViewScreen):
 
     def _read_line(self, said: str, picked: str | None) -> PlayersLine | None:
         moment, scene = self.games[0].state.moment, self.scene
-        if scene is None:
+        possible, world = self.session.status.possible, self._game.world
+        if scene is None and (world.household is not None or not possible):
             return None
-        if self.refusal("line") is not None or scene.commands.reads(said):
+        if self.refusal("line") is not None or (scene is not None and scene.commands.reads(said)):
             return PlayersLine(said, (said,))
         notes = moment.notes or (moment.last.notes if moment.last else ())
         thoughts = [note.text for note in notes if note.kind == "thought"]
         left = moment.started.max_turns - moment.turn if moment.started else None
         mind = Mind(moment.plan, moment.step, *thoughts[-1:], turns=left)
-        return read_line(said, scene, mind, thing=picked, alone=self.session.human)
+        if scene is not None:
+            return read_line(said, scene, mind, thing=picked, alone=self.session.human)
+        if picked is None and (near := CommandCompleter(possible or ()).near(said)) is not None:
+            return PlayersLine(said, (near,))
+        opening = moment.started.opening if moment.started else ""
+        last = moment.last.observation.text if moment.last else opening.partition("\n")[0]
+        return read_candidate(said, possible or (), world.info.manual, self._game.task.goal, mind, last=last, picked=picked)
 
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
         update = message.update

@@ -20,7 +20,7 @@ from housequest.agent.episodes.events import Ended
 from housequest.agent.models.registry import model_forms
 from housequest.agent.skills.language.directions import Directions
 from housequest.agent.skills.language.playing import PlayersLine
-from housequest.agent.skills.language.sentences import Control, read
+from housequest.agent.skills.language.sentences import Control, read, read_alone
 from housequest.tui.base_screen import OpenScreen, PickDialog
 from housequest.tui.desk.rule_dialog import teach
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
@@ -366,7 +366,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         if self.session.game.beside:
             self.session.say(message.text)
             return
-        control = None if self.scene is None else read(message.text, self.scene).control
+        control = (read_alone(message.text) if self.scene is None else read(message.text, self.scene)).control
         if control is not None and self.refusal("take_over") is None:
             self._line.tell(PlayersLine(message.text, says=self.steer(control)))
         elif (refusal := self.refusal("hint")) is not None:

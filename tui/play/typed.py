@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby
 
 from housequest.agent.base import (
@@ -19,11 +20,12 @@ from housequest.agent.base import (
     TurnAnswer,
     Unattended,
 )
-from housequest.agent.episodes.events import Event
+from housequest.agent.episodes.events import Event, Planned, Progressed, Stepped, Thought
 from housequest.agent.skills.language.answers import Mind
+from housequest.agent.skills.language.candidates import read_candidate
 from housequest.agent.skills.language.directions import Directions
 from housequest.agent.skills.language.playing import PlayersLine, read_line
-from housequest.agent.skills.language.sentences import Surroundings, read
+from housequest.agent.skills.language.sentences import Surroundings, read, read_alone
 from housequest.tui import terminal
 from housequest.tui.play.game import FORGET, ChosenGame
 from housequest.tui.text import TextLayout, words
@@ -83,6 +85,7 @@ class TypedPlayer:
     def __init__(self, world: World, env: Env, layout: TextLayout) -> None:
         self._world, self._env, self._layout = world, env, layout
         self._played: tuple[str, ...] = ()
+        self._told = ""
         self._orders: Directions | None = None
         self._asked: PlayersLine | None = None
 
@@ -93,6 +96,7 @@ class TypedPlayer:
                 # The import makes lines editable.
                 import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
         self._played += tuple(one.command for one in turn.transitions)
+        self._told = turn.transitions[-1].observation.text if turn.transitions else self._told
         prompt = f"{turn.number:>2} > "
         if (command := self._next(turn)) is not None:
             if terminal.interactive():
@@ -122,13 +126,19 @@ class TypedPlayer:
         self._asked = None
         possible = self._env.admissible_commands() or ()
         # In company, other words go to the others.
-        if reader is None or turn.belief is None or turn.others or said in possible or reader.commands.reads(said):
+        if turn.others or said in possible or (reader is not None and reader.commands.reads(said)):
             return said
         picked = None
         if asked is not None and said.isdecimal() and 0 < int(said) <= len(asked.choices):
             said, picked = asked.said, asked.choices[int(said) - 1]
-        scene = Surroundings(turn.belief, reader, self._env.task.goal, self._played)
-        meant = read_line(said, scene, Mind(turns=turn.left), thing=picked)
+        if reader is not None and turn.belief is not None:
+            scene = Surroundings(turn.belief, reader, self._env.task.goal, self._played)
+            meant = read_line(said, scene, Mind(turns=turn.left), thing=picked)
+        elif possible:
+            manual, goal = self._world.info.manual, self._env.task.goal
+            meant = read_candidate(said, possible, manual, goal, Mind(turns=turn.left), last=self._told, picked=picked)
+        else:
+            return said
         terminal.show(self._layout.painted("dim", meant.shown, "     ", "       "))
         if not meant.commands:
             self._asked = meant if meant.choices else None
@@ -145,11 +155,25 @@ class TypedOverseer(Unattended):
     def __init__(self, game: ChosenGame, layout: TextLayout) -> None:
         self._game, self._layout = game, layout
         self._belief: Belief | None = None
+        self._mind = Mind()
+        self._told = ""
+        self._declined = ""
         self._possible: tuple[str, ...] | None = None
 
     def notice(self, event: Event) -> None:
-        """Remember the belief so far, for reading the person's words."""
+        """Remember the belief and the plan so far, for reading the person's words."""
         self._belief = event.belief or self._belief
+        match event.body:
+            case Planned(steps=steps):
+                self._mind = replace(self._mind, plan=steps, step=0)
+            case Progressed(step=step):
+                self._mind = replace(self._mind, step=step)
+            case Stepped(observation=text):
+                self._told = text
+            case Thought(text=text, answers=None):
+                self._mind = replace(self._mind, aim=text)
+            case _:
+                pass
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
         """``Overseer.before``: ask the agent at once."""
@@ -159,9 +183,11 @@ class TypedOverseer(Unattended):
 
     async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         """``Overseer.review``: ask about the proposal until the person decides."""
-        terminal.show(self._layout.painted("command", proposal, f"{turn:>2} ? ", "     "))
+        again = " (the same again: type another one, or press Enter)" if proposal == self._declined else ""
+        terminal.show(self._layout.painted("command", f"{proposal}{again}", f"{turn:>2} ? ", "     "))
         while (said := self._line()) is not None:
             if (decided := self._verdict(said)) is not None:
+                self._declined = proposal if isinstance(decided, Another) else ""
                 return decided
         return Stop()
 
@@ -189,7 +215,16 @@ class TypedOverseer(Unattended):
         if said in (self._possible or ()) or (household is not None and household.commands.reads(said)):
             return Replace(said)
         scene = Surroundings(self._belief, household, self._game.task.goal) if household and self._belief else None
-        match None if scene is None else read(said, scene).control:
+        if household is None and self._possible and not self._game.hears_hints:
+            read_so = read_candidate(
+                said, self._possible, self._game.world.info.manual, self._game.task.goal, self._mind, last=self._told
+            )
+            if read_so.commands:
+                return Replace(read_so.commands[0])
+            if read_so.control is None and (read_so.asked or read_so.choices):
+                terminal.show(self._layout.painted("dim", read_so.shown, "     "))
+                return None
+        match (read_alone(said) if scene is None else read(said, scene)).control:
             case "go on":
                 return Accept()
             case "no" | "undo":

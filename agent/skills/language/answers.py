@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from housequest.agent.skills import naming
-from housequest.agent.skills.language.sentences import Question, Surroundings
+from housequest.agent.skills.language.sentences import Question, QuestionKind, Surroundings
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import APPLIANCES, PLACES
 
@@ -51,6 +51,8 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
         A sentence or two.
     """
     belief, about = scene.belief, question.about
+    if (told := answer_of_mind(question.kind, scene.goal, mind)) is not None:
+        return told
     match question.kind:
         case "holding":
             return f"I hold {_listed(belief.carried)}." if belief.carried else "I hold nothing."
@@ -60,6 +62,17 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
             return _seen(belief) if about is None else _about_place(about, belief) or _whereabouts(about, belief)
         case "where":
             return _here(belief) if about is None else _about_place(about, belief) or _whereabouts(about, belief)
+        case "state":
+            return _state(about, belief)
+        case "how" | "can":
+            return _how(about, scene)
+        case _:
+            return "I cannot answer that. Ask why, what next, where a thing is, what I hold or saw, or how to do something."
+
+
+def answer_of_mind(kind_of: QuestionKind, goal: str, mind: Mind) -> str | None:
+    """The answer to a question about the task and an agent's mind; None to one about the house."""
+    match kind_of:
         case "plan":
             return _at_work(mind)
         case "why":
@@ -74,16 +87,12 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
         case "turns":
             return f"There are {mind.turns} turns left." if mind.turns is not None else "I do not count the turns."
         case "goal":
-            return f"The task: {scene.goal.rstrip('.')}."
+            return f"The task: {goal.rstrip('.')}."
         case "left":
             left = "; ".join(mind.plan[mind.step :])
-            return f"Left to do: {left}." if left else f"The task is not done yet: {scene.goal.rstrip('.')}."
-        case "state":
-            return _state(about, belief)
-        case "how" | "can":
-            return _how(about, scene)
-        case "other":
-            return "I cannot answer that. Ask why, what next, where a thing is, what I hold or saw, or how to do something."
+            return f"Left to do: {left}." if left else f"The task is not done yet: {goal.rstrip('.')}."
+        case _:
+            return None
 
 
 def _aiming(mind: Mind) -> str:

@@ -183,9 +183,9 @@ def _clause(clause: str, asked: bool, told: _Told, reading: Understood, player: 
         return reading
     if control is not None:
         return replace(reading, control=reading.control or control)
-    if (question := _question(clause, bare, asked, told)) is not None:
+    if (question := _question(clause, bare, asked)) is not None:
         told.asked_last = True
-        return replace(reading, question=reading.question or question)
+        return replace(reading, question=reading.question or Question(question[0], _about(question[1], told)))
     told.asked_last = False
     if (beyond := wording.is_beyond(bare)) is not None:
         told.refused = told.refused or f"I cannot {beyond} anything here."
@@ -270,7 +270,8 @@ _WITHOUT_A_MARK: tuple[QuestionKind, ...] = ("told", "turns", "goal", "left", "h
 """Questions that no other words begin like."""
 
 
-def _question(clause: str, bare: str, asked: bool, told: _Told) -> Question | None:
+def _question(clause: str, bare: str, asked: bool) -> tuple[QuestionKind, str] | None:
+    """The kind of a question, and its text without the words around it; None for what is no question."""
     if _SHAPES["suggests"].match(clause):
         return None
     polite = _SHAPES["asking"].match(clause)
@@ -283,7 +284,7 @@ def _question(clause: str, bare: str, asked: bool, told: _Told) -> Question | No
     begins = any(_SHAPES["asks"].match(one) for one in (text, bare)) or telling or _QUESTIONS["how"].match(text)
     if not begins and not (asked and _SHAPES["asked"].match(text)):
         first: QuestionKind | None = next((name for name in _WITHOUT_A_MARK if _QUESTIONS[name].match(text)), None)
-        return None if first is None else Question(first)
+        return None if first is None else (first, "")
     text = text if _SHAPES["asks"].match(text) or not _SHAPES["asks"].match(bare) else bare
     order = wording.verb_of(wording.bare(text))
     if not asked and order is not None and not _SHAPES["asks"].match(text) and not telling:
@@ -293,7 +294,20 @@ def _question(clause: str, bare: str, asked: bool, told: _Told) -> Question | No
     )
     if found is None and not (asked or telling or re.match(r"(?:who|whose|when)\b", text)):
         return None
-    return Question(found or "other", _about(text, told))
+    return found or "other", text
+
+
+def read_alone(said: str) -> Understood:
+    """The meaning of words that speak of no house: they steer, chat or ask; else nothing."""
+    text = wording.plain(said)
+    whole = text.strip(" .,!?;")
+    if (control := _control(whole)) is not None or _CHAT.fullmatch(whole):
+        return Understood(said, control=control, chat=control is None)
+    for clause, asked in wording.clauses(text):
+        joined = wording.joined(clause)
+        if (question := _question(joined, wording.bare(joined), asked)) is not None:
+            return Understood(said, question=Question(question[0]))
+    return Understood(said)
 
 
 def _names_in(text: str, scene: Surroundings) -> frozenset[str]:

@@ -60,3 +60,25 @@ def test_who_plays_alone_waits_without_losing_a_turn(call: Run) -> None:
     done = call("play", "generated:7", "--plain", "--agent", "human", "--no-record", input="wait\ngo to shelf 1\n:quit\n")
     assert "Nothing is sent until you say so." in done.stdout
     assert "Stopped after 1 turn" in done.stdout
+
+
+ALFRED = ("play", "example:1", "--world", "alfred", "--plain", "--no-record")
+
+
+@pytest.mark.heavy
+def test_a_world_of_movements_is_played_in_words_and_only_commands_cost_turns(call: Run) -> None:
+    said = ("look around", "turn left", "take the egg", "stop", "where am i?", ":quit")
+    done = call(*ALFRED, "--agent", "human", input="\n".join(said))
+    assert "There are: LookDown, LookUp, MoveAhead, RotateLeft, RotateRight." in done.stdout.replace("\n       ", " ")
+    assert " 1 > RotateLeft" in done.stdout
+    assert "Stopped after 1 turn:" in done.stdout
+
+
+@pytest.mark.heavy
+def test_its_expert_is_steered_in_words(call: Run) -> None:
+    done = call(*ALFRED, "--agent", "expert", "--mode", "step", input="no\nstop\nwhat is your plan?\nlook up\n:quit\n")
+    first, again, *_ = proposals(done.stdout)
+    assert again.startswith(f"{first} (the same again")
+    assert "It waits for you." in done.stdout
+    assert "I am at step 1: pick up the egg." in done.stdout
+    assert " 1 > LookUp" in done.stdout
