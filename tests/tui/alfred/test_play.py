@@ -156,7 +156,7 @@ async def test_letters_are_typed_and_play_nothing() -> None:
     async with showing(lambda: screen).run_test(size=(120, 40)) as pilot:
         await waits(pilot, screen, "turn")
         await type_in(pilot, "look around")
-        await until(pilot, lambda: "There are: LookDown, LookUp, MoveAhead, RotateLeft, RotateRight." in running_text(pilot.app))
+        await until(pilot, lambda: "There are: LookDown, LookUp, MoveAhead" in running_text(pilot.app))
         assert turns(screen) == []
         screen.query_one(CommandLine).prefill("")
         await type_in(pilot, "look down")
