@@ -10,7 +10,7 @@ from typing import NamedTuple
 from housequest.agent.skills.language import grounding
 from housequest.agent.skills.language.directions import step_towards
 from housequest.agent.skills.language.sentences import Surroundings
-from housequest.agent.skills.partnership import MOST_WAITS, Partnership
+from housequest.agent.skills.partnership import MOST_WAITS, Partnership, last_seen
 from housequest.agent.skills.searching import look_for
 from housequest.worlds.household.arrangement import PlayerErrand
 from housequest.worlds.household.belief import Belief, Item, Other, Receptacle, by_name, kind
@@ -161,9 +161,14 @@ class RunningErrand:
                 return self._over(f"I cannot reach you, and keep {thing}.")
             self.errand = replace(self.errand, whom="", place=place)
             return self._put(thing, place)._replace(says=(f"I cannot reach you, so I put {thing} on {place}.",))
+        first = not self.errand.waits
+        nowhere = at is None or at not in belief.places
+        if nowhere and (seen := last_seen(other.name, self.partnership)) and not belief.is_here(seen[1]):
+            return self._go(seen[1])
         self.errand = replace(self.errand, waits=self.errand.waits + 1)
-        if at is None or at not in belief.places:
-            return ErrandStep(WAIT, self.errand)
+        if at is None or nowhere:
+            says = (f"I have {thing}; stand at a place where I see you, and I hand it over.",) if first else ()
+            return ErrandStep(WAIT, self.errand, says)
         if not belief.is_here(at):
             return self._go(at)
         if len(other.carried) < belief.hands:

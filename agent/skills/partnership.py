@@ -99,6 +99,11 @@ def attending(partnership: Partnership, turn: Turn, belief: Belief) -> Partnersh
     )
 
 
+def last_seen(who: str, partnership: Partnership) -> tuple[int, str] | None:
+    """The round in which it last saw another player at a place, and the place."""
+    return max(((when, place) for one, place, when in partnership.visits if one == who), default=None)
+
+
 def telling(partnership: Partnership, who: str, message: Talk, scene: Surroundings) -> Partnership:
     claims, finished, found = dict(partnership.claims), partnership.finished, dict(partnership.found)
     goals = scene.household.read_goals(scene.goal, scene.belief.kinds)

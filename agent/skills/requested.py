@@ -9,7 +9,7 @@ from housequest.agent.skills.errands import nearest
 from housequest.agent.skills.language import grounding
 from housequest.agent.skills.language.sentences import Surroundings
 from housequest.agent.skills.partnership import Partnership, settled
-from housequest.worlds.household.arrangement import Arrangement
+from housequest.worlds.household.arrangement import Arrangement, Mode
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import ADJECTIVES, Goal
 from housequest.worlds.text import plural_of
@@ -45,6 +45,12 @@ class Requested:
 
     def _arrange(self, **changed: object) -> None:
         self.partnership = replace(self.partnership, arrangement=replace(self.arrangement, **changed))
+
+    def _turn_to(self, mode: Mode, rounds: int | None = None) -> str:
+        """Work, stay for some rounds, or follow who asks; name whom it followed before."""
+        whom, whom_now = self.arrangement.whom, self.who if mode == "follow" else ""
+        self._arrange(mode=mode, whom=whom_now, rounds=rounds)
+        return f" I no longer follow {whom}." if whom and whom != whom_now else ""
 
     def _meant(self, said: str) -> str:
         """The name of the thing, or its kind if none was seen yet; "" if "it" means nothing."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from housequest.agent.skills.errands import appliance, spare_place
 from housequest.agent.skills.language import grounding
 from housequest.agent.skills.language.requests import PlayerRequest
+from housequest.agent.skills.partnership import last_seen
 from housequest.agent.skills.requested import Requested
-from housequest.worlds.household.arrangement import PlayerErrand
+from housequest.worlds.household.arrangement import Mode, PlayerErrand
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Treatment
 from housequest.worlds.text import with_article
@@ -25,16 +26,30 @@ class RequestedErrands(Requested):
 
     def _send(self, errand: PlayerErrand, *, ahead: str = "") -> str:
         """Take on an errand: drop another request's, and first put down what is in the hand."""
-        dropped = self.arrangement.errands[self.started :] if not self.started else ()
-        errands = (*self.arrangement.errands[: self.started], errand)
+        instead = self._replacing()
+        errands = (*self.arrangement.errands, errand)
         self.started = len(errands)
         kept = self.arrangement.kept - {name for name in self.arrangement.kept if errand.thing in (name, kind(name))}
-        self._arrange(errands=errands, mode="work", whom="", rounds=None, kept=kept)
+        self._arrange(errands=errands, kept=kept)
         held = self.belief.carried
         fetches = errand.thing and not any(errand.thing in (name, kind(name)) for name in held)
         first = f" First I put down {held[-1]}." if fetches and len(held) >= self.belief.hands else ""
-        instead = f' I drop the other errand ("{dropped[0].said.rstrip(".")}").' if dropped else ""
-        return f"{ahead}{errand.said}{first}{instead}"
+        where = self._handing_over(errand.whom) if errand.thing and errand.whom else ""
+        return f"{ahead}{errand.said.rstrip('.')}{where}.{first}{instead}"
+
+    def _replacing(self, mode: Mode = "work") -> str:
+        """Drop the errands of earlier requests, and name them."""
+        dropped = () if self.started else dict.fromkeys(f'"{one.said.rstrip(".")}"' for one in self.arrangement.errands)
+        self._arrange(errands=self.arrangement.errands[: self.started])
+        named = f" I drop the errand ({' and '.join(dropped)})." if dropped else ""
+        return f"{named}{self._turn_to(mode)}"
+
+    def _handing_over(self, whom: str) -> str:
+        """The words on where somebody gets a thing who is not seen at any place."""
+        if self._at(whom) is not None:
+            return ""
+        seen = last_seen(whom, self.partnership)
+        return f"; I last saw you at {seen[1]}" if seen else "; stand at a place, where I can hand it over"
 
     def _hindrance(self, request: PlayerRequest, name: str) -> str:
         """The reason why a thing cannot be fetched; "" if there is none."""
@@ -152,10 +167,9 @@ class RequestedErrands(Requested):
             return f"I am with you already, at {at}."
         if at is not None:
             return self._send(PlayerErrand(f"I come to you at {at}.", whom=self.who))
-        seen = [(when, place) for who, place, when in self.partnership.visits if who == self.who]
-        if not seen:
+        if (seen := last_seen(self.who, self.partnership)) is None:
             return "I do not see you at any place that I can go to."
-        when, place = max(seen)
+        when, place = seen
         return self._send(
             PlayerErrand(f"I do not see you; I last saw you at {place} in round {when}, so I go there.", place=place)
         )
@@ -196,23 +210,19 @@ class RequestedErrands(Requested):
 
     def stop(self, request: PlayerRequest) -> str:
         del request
-        dropped = self.arrangement.errands
-        self._arrange(errands=(), mode="stay", whom="", rounds=None)
-        what = f' and drop the errand ("{dropped[0].said.rstrip(".")}")' if dropped else ""
-        return f"I stop{what}, until you say go on.{self._holding()}"
+        return f"I stop, until you say go on.{self._replacing('stay')}{self._holding()}"
 
     def wait(self, request: PlayerRequest) -> str:
-        self._arrange(mode="stay", whom="", rounds=MOMENT if request.short else None)
-        return f"I wait {MOMENT} rounds." if request.short else "I wait, until you say go on."
+        ended = self._turn_to("stay", MOMENT if request.short else None)
+        return f"{f'I wait {MOMENT} rounds' if request.short else 'I wait, until you say go on'}.{ended}"
 
     def go_on(self, request: PlayerRequest) -> str:
         del request
-        self._arrange(mode="work", whom="", rounds=None)
-        return f"I go on: {self._doing_now()}"
+        ended = self._turn_to("work")
+        return f"I go on: {self._doing_now()}{ended}"
 
     def follow(self, request: PlayerRequest) -> str:
         del request
         if self.who in self.partnership.followers:
             return "You follow me already, so one of us has to lead; tell me where to go."
-        self._arrange(errands=(), mode="follow", whom=self.who, rounds=None)
-        return f"I follow {self.who}."
+        return f"I follow {self.who}.{self._replacing('follow')}"

@@ -54,11 +54,8 @@ class RequestedWork(RequestedErrands):
             theirs=self.arrangement.theirs - numbers,
             done=self.arrangement.done - numbers,
             kept=kept,
-            mode="work",
-            whom="",
-            rounds=None,
         )
-        return f"I take {called}.{before}"
+        return f"I take {called}.{before}{self._turn_to('work')}"
 
     def split(self, request: PlayerRequest) -> str:
         if (missing := self._missing((*request.places, *request.theirs))) is not None:
@@ -68,14 +65,13 @@ class RequestedWork(RequestedErrands):
         first = (*mine, *(one for one in self.arrangement.first if one not in mine and one not in theirs))
         avoided = tuple(one for one in (*self.arrangement.avoided, *theirs) if one not in mine)
         self._arrange(first=first, avoided=tuple(dict.fromkeys(avoided)))
-        if self.arrangement.mode != "work" and mine:
-            self._arrange(mode="work", whom="", rounds=None)
+        ended = self._turn_to("work") if mine else ""
         sides = [f"I take {self._places(request.places)}"] if mine else []
         if theirs:
             yours = self._places(request.theirs)
             sides.append(f"you {yours}" if mine else f"You take {yours}")
         seen = " I have looked into all of them already." if own and all(one.contents is not None for one in own) else ""
-        return f"{', '.join(sides)}.{seen}"
+        return f"{', '.join(sides)}.{seen}{ended}"
 
     def been(self, request: PlayerRequest) -> str:
         if (missing := self._missing(request.places)) is not None:

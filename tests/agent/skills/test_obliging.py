@@ -95,8 +95,14 @@ def test_what_cannot_be_done_is_said_and_costs_no_turn(said: str, answer: str) -
     [
         (("I'll do the bread", "you do the bread"), "The bread is yours. I drop it."),
         (("you do the bread", "I'll do the bread"), "I take the bread. I forget that you do it."),
-        (("bring me the bowl", "put the fork in the sink"), "I drop the other errand ("),
-        (("bring me the bowl", "put the egg on the countertop", "wait"), "I drop the other errand"),
+        (("bring me the bowl", "put the fork in the sink"), "I drop the errand ("),
+        (("bring me the bowl", "put the egg on the countertop", "wait"), "I drop the errand"),
+        (("follow me", "bring me the bowl"), 'I follow Ann. I drop the errand ("I bring bowl 1 to you").'),
+        (("stop that", "bring me the bowl"), 'I stop, until you say go on. I drop the errand ("I bring bowl 1 to you").'),
+        (("put the fork in the sink", "follow me"), "I no longer follow Ann."),
+        (("you do the bread", "follow me"), "I take the bread. I no longer follow Ann."),
+        (("wait", "follow me"), "I wait, until you say go on. I no longer follow Ann."),
+        (("follow me", "follow me"), "I follow Ann."),
         (("check the drawers", "I check the drawers"), "I take the drawers."),
         (("go on", "wait"), "I go on: "),
         (("what are you doing?", "wait"), "I wait, until you say go on."),
@@ -213,6 +219,21 @@ def test_with_full_hands_the_thing_is_put_down_beside_the_person() -> None:
     asker = Asker("bring me the bowl", "shelf 1", lambda turn: turn.number >= 3, walks=walks)
     after = game(WORLD, TASK, asker, rounds=20)
     assert any(one.startswith(("give bowl", "move bowl")) for one in after.mine)
+
+
+@pytest.mark.parametrize("agent", ["expert", pytest.param("builtin", marks=pytest.mark.heavy)])
+@pytest.mark.parametrize(
+    ("walks", "last"),
+    [({5: "shelf 1"}, "give fork 3 to Ann"), ({}, "I cannot reach you, so I put fork 3 on ")],
+    ids=["who comes", "who stays"],
+)
+def test_nobody_is_promised_a_thing_where_it_cannot_be_handed_over(agent: str, walks: dict[int, str], last: str) -> None:
+    """The person stands in the middle of the room, at no place."""
+    after = game(WORLD, TASK, Asker("bring me the fork", "nowhere 1", walks=walks), agent, 16)
+    assert "bring fork 3 to you; stand at a place, where I can hand it over." in after.answer
+    assert "I have fork 3; stand at a place where I see you, and I hand it over." in after.said
+    assert any(one.startswith(last) for one in (*after.mine, *after.said))
+    assert after.mine.count(WAIT) <= 6
 
 
 @pytest.mark.parametrize("obey", ["people", "all"])
