@@ -74,6 +74,7 @@ class Turn:
             unreadable reply. Each observation has the belief after it.
         hints: The person's hints since the last decision.
         answered: How many of them, from the first, the agent has already answered.
+        proposed: The proposal that each of them is about; empty for none.
         declined: Proposals of this turn that the person rejected.
         rules: Rules that may be shown to a model; the agent emits ``RulesShown`` for those that it shows, and may repeat one.
         admissible: The admissible commands, if granted.
@@ -92,6 +93,7 @@ class Turn:
     transitions: tuple[Transition, ...] = ()
     hints: tuple[str, ...] = ()
     answered: int = 0
+    proposed: tuple[str, ...] = ()
     declined: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     admissible: tuple[str, ...] | None = None

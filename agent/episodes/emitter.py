@@ -205,10 +205,10 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 @dataclass(slots=True)
 class EpisodeState:
     """The state of an episode between two events. Its values are immutable, so a shallow copy is a snapshot. ``hints``, of
-    which the first ``answered`` have an answer, and ``unseen`` transitions wait for the agent. ``rules`` may be shown to its
-    model. ``notes`` are findings about the model. ``unread`` counts the last turns in a row without a readable reply. In
-    company, ``news`` waits for the next turn, ``shown`` is that of the current one, and ``told`` is what the house reported
-    since the player's last command. A player who is ``gone`` has left the game.
+    which the first ``answered`` have an answer, each about what was then ``proposed``, and ``unseen`` transitions wait for the
+    agent. ``rules`` may be shown to its model. ``notes`` are findings about the model. ``unread`` counts the last turns in a
+    row without a readable reply. In company, ``news`` waits for the next turn, ``shown`` is that of the current one, and
+    ``told`` is what the house reported since the player's last command. A player who is ``gone`` has left the game.
     """
 
     memory: Memory = None
@@ -216,6 +216,7 @@ class EpisodeState:
     steps: int = 0
     hints: tuple[str, ...] = ()
     answered: int = 0
+    proposed: tuple[str, ...] = ()
     unseen: tuple[Transition, ...] = ()
     rules: tuple[Rule, ...] = ()
     notes: frozenset[str] = frozenset()

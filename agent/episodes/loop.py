@@ -178,7 +178,8 @@ class EpisodeSeat:
     def accept(self, decided: Decided) -> None:
         """Go on from a decision, which takes all that the turn brought into account."""
         state = self.state
-        state.memory, state.notes, state.hints, state.answered, state.unseen = decided.memory, decided.notes, (), 0, ()
+        state.memory, state.notes, state.unseen = decided.memory, decided.notes, ()
+        state.hints, state.answered, state.proposed = (), 0, ()
 
 
 @dataclass(slots=True, eq=False)
@@ -456,6 +457,7 @@ class RunningEpisode:
             transitions=state.unseen,
             hints=state.hints,
             answered=state.answered,
+            proposed=state.proposed,
             rules=state.rules,
             admissible=possible if seat.grants.admissible else None,
             belief=state.belief,
@@ -507,11 +509,12 @@ class RunningEpisode:
                     self.emitter.last = before = seat.answer or before
                     seat.state.answered = len(turn.hints)
                     if isinstance(verdict, base.Again):
-                        self._hint(seat, "again", verdict.hint)
+                        self._hint(seat, "again", verdict.hint, answer.decision.command)
                     else:
                         seat.emitter.intervene("another")
                         turn = replace(turn, declined=(*turn.declined, answer.decision.command))
-                    before, turn = self.emitter.last, replace(turn, hints=seat.state.hints, answered=seat.state.answered)
+                    before, state = self.emitter.last, seat.state
+                    turn = replace(turn, hints=state.hints, answered=state.answered, proposed=state.proposed)
                 case base.Stop():
                     return verdict
                 case base.Play() | base.SwitchModel():  # a person's answer to a rewind that leads nowhere
@@ -639,10 +642,11 @@ class RunningEpisode:
         with attributed("world"):
             return call() if self.config.world.info.inline else await asyncio.to_thread(call)
 
-    def _hint(self, seat: EpisodeSeat, action: events.PersonAction, hint: str) -> None:
+    def _hint(self, seat: EpisodeSeat, action: events.PersonAction, hint: str, proposed: str = "") -> None:
         seat.emitter.intervene(action, hint)
         if hint:
             seat.state.hints += (clean(hint),)
+            seat.state.proposed += (proposed,)
 
 
 def _end_if_over(step: Step) -> None:

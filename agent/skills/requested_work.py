@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from housequest.agent.skills import naming
 from housequest.agent.skills.errands import nearest
 from housequest.agent.skills.language import sentences
 from housequest.agent.skills.language.answers import Mind, answer
@@ -194,6 +195,9 @@ class RequestedWork(RequestedErrands):
         if question.kind == "left":
             return self.left(PlayerRequest("left"))
         if question.kind == "why":
+            about = question.about
+            if about and any(naming.matches(one, about) or one == about for one in self.arrangement.avoided):
+                return "Because you asked me to skip it."
             return f"{self._doing_now()} That is why."
         places = {*self.belief.kinds, *self.belief.places}
         if question.kind in ("where", "seen") and question.about is not None and question.about not in places:

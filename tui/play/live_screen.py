@@ -426,7 +426,7 @@ class LiveScreen(ViewScreen):
         possible, world = self.session.status.possible, self._game.world
         if scene is None and (world.household is not None or not possible):
             return None
-        if self.refusal("line") is not None or (scene is not None and scene.commands.reads(said)):
+        if self.refusal("line") is not None:
             return PlayersLine(said, (said,))
         notes = moment.notes or (moment.last.notes if moment.last else ())
         thoughts = [note.text for note in notes if note.kind == "thought"]

@@ -126,7 +126,7 @@ class TypedPlayer:
         self._asked = None
         possible = self._env.admissible_commands() or ()
         # In company, other words go to the others.
-        if turn.others or said in possible or (reader is not None and reader.commands.reads(said)):
+        if turn.others or said in possible:
             return said
         picked = None
         if asked is not None and said.isdecimal() and 0 < int(said) <= len(asked.choices):
@@ -139,7 +139,8 @@ class TypedPlayer:
             meant = read_candidate(said, possible, manual, goal, Mind(turns=turn.left), last=self._told, picked=picked)
         else:
             return said
-        terminal.show(self._layout.painted("dim", meant.shown, "     ", "       "))
+        if meant.commands != (said,):
+            terminal.show(self._layout.painted("dim", meant.shown, "     ", "       "))
         if not meant.commands:
             self._asked = meant if meant.choices else None
             return None
@@ -212,7 +213,7 @@ class TypedOverseer(Unattended):
         household = self._game.world.household
         if not said:
             return Accept()
-        if said in (self._possible or ()) or (household is not None and household.commands.reads(said)):
+        if said in (self._possible or ()):
             return Replace(said)
         scene = Surroundings(self._belief, household, self._game.task.goal) if household and self._belief else None
         if household is None and self._possible and not self._game.hears_hints:
@@ -224,6 +225,10 @@ class TypedOverseer(Unattended):
             if read_so.control is None and (read_so.asked or read_so.choices):
                 terminal.show(self._layout.painted("dim", read_so.shown, "     "))
                 return None
+        if scene is not None and scene.commands.reads(said):
+            told = read_line(said, scene, self._mind)
+            terminal.show(self._layout.painted("dim", told.says, "     ") if told.says else ())
+            return Replace(said) if told.commands else None
         match (read_alone(said) if scene is None else read(said, scene)).control:
             case "go on":
                 return Accept()

@@ -219,7 +219,8 @@ class BriefPrompting:
         state = memory.state
         assert state is not None
         scene = Surroundings(state.belief, self.household, memory.goal, tuple(command for _, command in state.seen))
-        return hear(turn.hints, state.told, scene, replace(mind, turns=turn.left, barred=turn.declined), turn.answered)
+        mind = replace(mind, turns=turn.left, barred=turn.declined)
+        return hear(turn.hints, state.told, scene, mind, turn.answered, turn.proposed)
 
     def take_in(
         self, memory: PlanMemory, turn: Turn, *, between: bool = False

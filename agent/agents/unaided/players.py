@@ -122,11 +122,11 @@ class PolicyAgent:
 
     def _play_advised(self, memory: _Beside, turn: Turn, scene: Surroundings, emit: Emitter) -> tuple[Decision, _Beside]:
         """Play by what a person told; thoughts come behind the answers, which tell them as reasons."""
-        heard = hear(turn.hints, memory.told, scene, Mind(barred=turn.declined), turn.answered)
+        heard = hear(turn.hints, memory.told, scene, Mind(barred=turn.declined), turn.answered, turn.proposed)
         withheld = WithheldThoughts(emit)
         decision, after = self._play_told(memory, turn, scene, heard.told, withheld)
         mind = Mind(aim=withheld.aim, reason=withheld.reason, turns=turn.left, barred=turn.declined)
-        for said in hear(turn.hints, memory.told, scene, mind, turn.answered).answers:
+        for said in hear(turn.hints, memory.told, scene, mind, turn.answered, turn.proposed).answers:
             emit(Thought(role=self.name, text=said.removesuffix(PASSED_ON), answers=True))
         withheld.release()
         return decision, after

@@ -58,8 +58,11 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
             return f"I hold {_listed(belief.carried)}." if belief.carried else "I hold nothing."
         case "here":
             return _here(belief)
+        case "seen" if about is None:
+            return _seen(belief)
         case "seen":
-            return _seen(belief) if about is None else _about_place(about, belief) or _whereabouts(about, belief)
+            named = dict.fromkeys((about, *question.besides))
+            return " ".join(dict.fromkeys(_about_place(one, belief) or _whereabouts(one, belief) for one in named if one))
         case "where":
             return _here(belief) if about is None else _about_place(about, belief) or _whereabouts(about, belief)
         case "state":

@@ -17,6 +17,7 @@ _ROLE = re.compile(rf"\b(from|off|out of|inside|into|in|onto|on|to|at|with|using
 _OTHER = re.compile(r"\b(?:other|another|different|else)(?: one)?\b")
 _IT = re.compile(r"\b(?:it|him|her|that|this|them|these|those|one)\b(?! \w+ \d)")
 MOST_CHOICES = 3
+_SOME = 5
 _FROM = frozenset({"from", "off", "out of"})
 _TO = frozenset({"to", "into", "onto"})
 _TREATED: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
@@ -116,6 +117,21 @@ def no_such_place(named: str, belief: Belief) -> str:
     return f"There is no {named} here, only {kind(named)} {numbers[0]}{last}."
 
 
+def no_place_of(command: str, belief: Belief) -> str | None:
+    """Say that a place in a command is none of the house's; None if all may be there. Rooms may hide places from view."""
+    for named in () if belief.rooms else names_of(command):
+        of_kind = kind(named)
+        if named in belief.places or belief.item(named) is not None:
+            continue
+        if of_kind in belief.kinds:
+            return no_such_place(named, belief)
+        if of_kind in PLACES and of_kind not in LAMPS and not any(item.kind == of_kind for item in belief.items):
+            some = sorted(belief.kinds)
+            others = " and others" if len(some) > _SOME else ""
+            return f"There is no {of_kind} here. There are: {', '.join(some[:_SOME])}{others}."
+    return None
+
+
 def names_of(command: str) -> list[str]:
     """The numbered names in a command."""
     return re.findall(r"[a-z]\w* \d+", command)
@@ -213,7 +229,12 @@ class Grounder:
             return name
         names = [name for _, name in alike]
         if said.other:
-            names = [name for name in names if not self.belief.is_here(name) and name != self.place] or names
+            unseen = {one.name for one in self.belief.unsearched}
+            others = [name for name in names if not self.belief.is_here(name) and name != self.place]
+            names = [name for name in others if name in unseen] or others
+            if not names:
+                self._refuse(f"There is no other {said.kind} here.")
+                return None
         elif self.place in names:
             return self.place
         if here and (near := next((name for name in names if self.belief.is_here(name)), None)) is not None and not said.other:

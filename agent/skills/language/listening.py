@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice, repeat
 from typing import NamedTuple
 
-from housequest.agent.skills.language import grounding, sentences
+from housequest.agent.skills.language import grounding, sentences, wording
 from housequest.agent.skills.language.answers import Mind, answer
 from housequest.agent.skills.language.bans import Ban, Barred, unmet
 from housequest.agent.skills.language.directions import Directions, directed
@@ -19,6 +19,7 @@ from housequest.worlds.text import cut_at_word
 PASSED_ON = " I pass it on to the model."
 """An agent that has a model says this of a hint that it did not understand."""
 
+_WHY_NOT = wording.SHAPES["why_not"]
 _QUOTED, _PLACES = 40, 5
 NOTHING_SAID = "You have said nothing about that."
 FORGOTTEN = "I forget what you said about that."
@@ -52,6 +53,12 @@ class Advice:
         acts = [f"not to {' or '.join(dict.fromkeys(ban.said for ban in self.bans))}"] if self.bans else []
         places = sorted(self.avoided, key=lambda name: (kind(name), len(name), name))
         return "; ".join((*([f"not to search {', '.join(places)}"] if places else ()), *acts))
+
+    def rules_out(self, reading: Understood, scene: Surroundings) -> bool:
+        """True if the person ruled out what they speak of now."""
+        acts = (*reading.acts, *(f"open {place}" for place in reading.look))
+        banned = any(ban.forbids(act, scene.commands) for ban in self.bans for act in acts)
+        return banned or not self.avoided.isdisjoint(reading.look)
 
     def without(self, names: Collection[str]) -> Advice:
         """The advice without what was said about these things and places."""
@@ -103,7 +110,9 @@ class Heard(NamedTuple):
     left: tuple[str, ...]
 
 
-def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, answered: int = 0) -> Heard:
+def hear(
+    hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, answered: int = 0, proposed: Iterable[str] = ()
+) -> Heard:
     """Read hints one after the other; later ones add to earlier ones, and contradict them where they name the same places.
 
     Args:
@@ -112,17 +121,19 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, an
         scene: The context in which the words are read.
         mind: The agent's mind, for its answers.
         answered: How many of the hints it has already answered.
+        proposed: The command that it had proposed at each of the hints; empty for none.
 
     Returns:
         All advice so far, the answers, and what was not understood.
     """
     hints, left = tuple(hints), list[str]()
     every = [list[str]() for _ in hints]
-    for hint, answers in zip(hints, every, strict=True):
-        reading = sentences.read(hint, scene)
+    for hint, answers, about in zip(hints, every, islice(chain(proposed, repeat("")), len(hints)), strict=True):
+        reading = sentences.read(hint, replace(scene, proposed=about), spoken_of=told.spoken)
         # Words that a person sent and then declined are not why it does the next thing.
         follows = told.directions is not None and told.directions.next(scene.belief, scene.goal, mind.barred) is not None
         now = replace(mind, told=told.directions.hint if told.directions and follows else "", advice=told.words)
+        told = replace(told, spoken=_spoken_of(reading, scene) or told.spoken)
         if reading.question is not None:
             answers.append(answer(reading.question, scene, now))
         elif (replied := _control(reading)) is not None:
@@ -138,11 +149,21 @@ def hear(hints: Iterable[str], told: Advice, scene: Surroundings, mind: Mind, an
         elif reading.empty:
             answers.append(f"{cannot_follow(hint, scene)}{PASSED_ON}")
             left.append(hint)
+        elif _WHY_NOT.match(hint.lower()) and told.rules_out(reading, scene):
+            answers.append(f"Because you told me {told.ruled_out}.")
         else:
             told = told.after(reading, scene)
             goals = scene.household.read_goals(scene.goal, sorted(scene.belief.kinds))
             answers.extend(filter(None, (reading.refused, unmet(reading.bans, goals))))
     return Heard(told, tuple(chain.from_iterable(every[answered:])), tuple(left))
+
+
+def _spoken_of(reading: Understood, scene: Surroundings) -> str | None:
+    """The thing that "it" means after these words, if it was seen."""
+    named = [name for name in grounding.names_of(" ".join(reading.acts)) if name not in scene.belief.places]
+    about = reading.question.about if reading.question is not None else None
+    named += grounding.Grounder(scene.belief, scene.household).alike(about) if about is not None else []
+    return next(iter(named), None)
 
 
 def _control(reading: Understood) -> str | None:

@@ -51,7 +51,7 @@ class PlayersLine:
 
 
 def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None = None, alone: bool = True) -> PlayersLine:
-    """Read a person's line that is no command of the world.
+    """Read a person's line. A command of the world is sent as it is, unless it names a place that is not there.
 
     Args:
         said: Any text at all.
@@ -63,8 +63,9 @@ def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None =
     Returns:
         The commands to send, or the answer.
     """
-    if (present := scene.household.canonical(said)) != said:
-        return PlayersLine(said, (present,))
+    if scene.commands.reads(present := scene.household.canonical(said)):
+        missing = grounding.no_place_of(present, scene.belief)
+        return PlayersLine(said, says=missing) if missing else PlayersLine(said, (present,))
     reading = sentences.read(said, scene, player=True, spoken_of=thing)
     if reading.control == "undo" and grounding.verb_of(scene.last, scene.commands) in _TAKEN_BACK:
         reading = replace(reading, control=None, acts=tuple(sentences.undone(scene)))

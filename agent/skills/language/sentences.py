@@ -33,12 +33,14 @@ _SHAPES = wording.SHAPES
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """All that a sentence is read against: what is known, the world's reader of texts, the goal, and the commands so far."""
+    """All that a sentence is read against: what is known, the world's reader of texts, the goal, the commands so far, and the
+    one that an agent has ``proposed``."""
 
     belief: Belief
     household: Household
     goal: str = ""
     played: tuple[str, ...] = ()
+    proposed: str = ""
 
     @property
     def last(self) -> str:
@@ -53,10 +55,11 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the kind of thing or place, or the name, that it is about."""
+    """A question and the kind of thing or place, or the name, that it is ``about``; ``besides`` are others to choose from."""
 
     kind: QuestionKind
     about: str | None = None
+    besides: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,11 @@ class _Told:
     taken: list[str] = field(default_factory=list[str])
     asked_last: bool = False
 
+    def name(self, command: str) -> None:
+        """Have pronouns mean the thing and the place of a command."""
+        for name in grounding.names_of(command):
+            self.thing, self.place = (self.thing, name) if name in self.scene.belief.places else (name, self.place)
+
 
 def read(
     said: str, scene: Surroundings, *, player: bool = False, spoken_of: str | None = None, company: bool = False
@@ -121,6 +129,8 @@ def read(
         The reading, without what was not understood.
     """
     text = wording.spelled(wording.plain(said), scene.belief, grounding.known_kinds(scene.belief, scene.household))
+    if company and _is_why_not(text):
+        return Understood(said, question=Question("why", _about(text, _Told(scene))))
     if company:
         asked, unread = read_requests(text, scene.belief, scene.household)
         if asked:
@@ -142,6 +152,7 @@ def read(
     told, reading = _Told(scene), Understood(said)
     if spoken_of is not None:
         told.thing, told.place = (None, spoken_of) if spoken_of in scene.belief.places else (spoken_of, None)
+    told.name(scene.proposed)
     for clause, asked in wording.clauses(text):
         reading = _clause(clause, asked, told, reading, player)
     if reading.question is not None and (told.asked_last or not told.acts):
@@ -153,6 +164,13 @@ def read(
         return Understood(said, refused=told.refused, choices=told.choices)
     control = None if read_some else reading.control
     return replace(reading, acts=acts, question=None, control=control, refused=told.refused, chat=False)
+
+
+def _is_why_not(text: str) -> bool:
+    """True if "why not the fridge?" asks for a reason; "why not bring it?" asks for an act."""
+    found = _SHAPES["why_not"].match(text)
+    verb = None if found is None else wording.verb_of(wording.bare(text[found.end() :]))
+    return found is not None and (verb is None or verb[0] in ("go", "search", "examine"))
 
 
 def _control(text: str) -> Control | None:
@@ -186,15 +204,19 @@ def _clause(clause: str, asked: bool, told: _Told, reading: Understood, player: 
     if (question := _question(clause, bare, asked)) is not None:
         told.asked_last = True
         return replace(reading, question=reading.question or Question(question[0], _about(question[1], told)))
+    if asked and (wonders := _wonders(clause, bare, told)) is not None:
+        told.asked_last = True
+        return replace(reading, question=reading.question or wonders)
     told.asked_last = False
     if (beyond := wording.is_beyond(bare)) is not None:
         told.refused = told.refused or f"I cannot {beyond} anything here."
         return reading
-    if _SHAPES["no"].match(bare):
+    other = _SHAPES["other"].fullmatch(bare) is not None and not told.acts
+    if not other and _SHAPES["no"].match(bare):
         return _denied(clause, told, reading)
     if _named(clause, bare, told, player=player, no=reading.control == "no"):
         return reading
-    if (_SHAPES["corrected"].search(clause) or reading.control == "no") and _again(clause, told):
+    if (_SHAPES["corrected"].search(clause) or reading.control == "no" or other) and _again(clause, told):
         return replace(reading, control=None)
     told_of = _SHAPES["guessed"].search(clause) or (not player and _SHAPES["report"].match(clause))
     verb = None if told_of and not player else wording.verb_of(bare)
@@ -234,6 +256,10 @@ def _named(clause: str, bare: str, told: _Told, *, player: bool, no: bool) -> bo
 def _hint(clause: str, told: _Told) -> None:
     """Keep a clause that is no order, and what it speaks of for the pronouns after it."""
     told.hints.append(_SHAPES["suggested"].sub("", clause))
+    _speak_of(clause, told)
+
+
+def _speak_of(clause: str, told: _Told) -> None:
     scene = told.scene
     named = [*grounding.mentions(grounding.in_names_of_the_house(clause, scene.belief), scene.belief, scene.household)]
     places = {one.kind for one in named if one.is_place}
@@ -249,14 +275,18 @@ def _hint(clause: str, told: _Told) -> None:
 
 def _again(clause: str, told: _Told) -> bool:
     """Do the last command once more, for the thing or place that a person names in place of its own."""
-    scene, last = told.scene, told.scene.last
+    scene, last = told.scene, told.scene.proposed or told.scene.last
     verb = grounding.verb_of(last, scene.commands)
     names = [one.name for one in scene.belief.receptacles]
     text = grounding.in_names_of_the_house(clause, scene.belief)
     denied = naming.denied_places(names, text)
-    named = grounding.mentions(text, scene.belief, scene.household)
+    named = [*grounding.mentions(text, scene.belief, scene.household)]
     right = [one for one in named if not (one.is_place and any(map(one.means, denied)))]
     bare = wording.bare(clause)
+    if verb is not None and not named and _SHAPES["other"].fullmatch(bare):
+        # "The other one" is another than that of the command.
+        told.name(last)
+        return _order(verb, "the other one", told, player=True)
     if verb is None or not right or wording.verb_of(bare) is not None or wording.verb_within(bare) is not None:
         return False
     if not right[0].is_place and verb == "go":
@@ -308,6 +338,21 @@ def read_alone(said: str) -> Understood:
         if (question := _question(joined, wording.bare(joined), asked)) is not None:
             return Understood(said, question=Question(question[0]))
     return Understood(said)
+
+
+def _wonders(clause: str, bare: str, told: _Told) -> Question | None:
+    """A question without a verb, such as "the fridge or the microwave?", or "going to the fridge?"; None for a suggestion."""
+    text = grounding.in_names_of_the_house(clause, told.scene.belief)
+    named = [*grounding.mentions(text, told.scene.belief, told.scene.household)]
+    doing = _SHAPES["doing"].match(clause)
+    if not named or _SHAPES["suggests"].match(clause) or _SHAPES["wish"].search(clause):
+        return None
+    alone = _SHAPES["names"].fullmatch(re.sub("|".join(rf"\b{one.kind}s?\b" for one in named), "", text)) is not None
+    if not (alone or doing) and (wording.verb_of(bare) or wording.verb_within(bare)):
+        return None
+    _speak_of(clause, told)
+    first, *others = dict.fromkeys(one.said for one in named)
+    return Question("plan" if doing else "seen", first, tuple(others))
 
 
 def _names_in(text: str, scene: Surroundings) -> frozenset[str]:

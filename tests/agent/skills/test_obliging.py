@@ -69,6 +69,13 @@ def test_the_builtin_model_does_all_that_is_asked(kind: str) -> None:
 
 
 @pytest.mark.heavy
+def test_to_ask_why_not_changes_nothing() -> None:
+    skipped, asked_why = asked("thanks", "don't look in the fridge"), asked("why not the fridge?", "don't look in the fridge")
+    assert asked_why.answer == "Because you asked me to skip it."
+    assert asked_why.mine == skipped.mine
+
+
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("said", "answer"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from housequest.agent.skills.language import wording
 from housequest.agent.skills.language.answers import Mind, answer
 from housequest.agent.skills.language.directions import directed
 from housequest.agent.skills.language.listening import Advice, hear
+from housequest.agent.skills.language.playing import read_line
 from housequest.agent.skills.language.sentences import Understood, read
 from scripts.bench.sentences import SITUATIONS, scene, sentences
 
@@ -177,6 +179,86 @@ def test_a_ban_that_leaves_no_way_to_the_goal_is_answered_and_an_order_lifts_it(
         assert "cool egg 2 with fridge 1" in told.barred(kitchen.belief, kitchen.commands)
         lifted, _, _ = hear(["cool the egg"], told, kitchen, Mind())
         assert "cool egg 2 with fridge 1" not in lifted.barred(kitchen.belief, kitchen.commands)
+
+
+@pytest.mark.parametrize(
+    ("proposed", "said", "acts"),
+    [
+        ("go to drawer 1", "the other one", ("go to drawer 2",)),
+        ("go to drawer 1", "no, the other one", ("go to drawer 2",)),
+        ("open drawer 3", "not that one, another one", ("open drawer 1",)),
+        ("take egg 2 from sinkbasin 1", "no, the other one", ("take egg 3 from countertop 1",)),
+        ("take egg 2 from sinkbasin 1", "take it", ("take egg 2 from sinkbasin 1",)),
+        ("go to drawer 1", "open it", ("open drawer 1",)),
+        ("go to fridge 1", "the other one", ()),
+    ],
+)
+def test_it_and_the_other_one_are_told_from_what_is_proposed(proposed: str, said: str, acts: tuple[str, ...]) -> None:
+    assert read(said, replace(scene("kitchen"), proposed=proposed)).acts == acts
+
+
+def test_it_is_what_was_last_asked_about() -> None:
+    told, _, _ = hear(["where is the potato?", "take it"], Advice(), scene("kitchen"), Mind())
+    assert told.words == "to take potato 2 from sinkbasin 1"
+
+
+@pytest.mark.parametrize("said", ["somewhere else", "no, somewhere else", "look elsewhere", "try another place"])
+def test_somewhere_else_asks_for_another_proposal(said: str) -> None:
+    assert read(said, scene("kitchen")).control == "no"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "fridge or microwave?",
+        "the fridge?",
+        "drawer 1 or drawer 2?",
+        "fridge first or cabinet first?",
+        "egg?",
+        "and in the microwave?",
+        "you going to the fridge?",
+        "going to the fridge?",
+        "you think it is in the drawer?",
+    ],
+)
+@pytest.mark.parametrize("player", [True, False])
+def test_a_question_without_a_verb_moves_nobody(said: str, player: bool) -> None:
+    kitchen = scene("kitchen")
+    reading = read(said, kitchen, player=player)
+    assert reading.question is not None
+    assert (reading.acts, reading.look, reading.known) == ((), (), ())
+    assert answer(reading.question, kitchen, Mind())
+
+
+def test_which_of_two_places_is_answered_about_both() -> None:
+    reading = read("fridge or drawer 2?", scene("kitchen"))
+    assert reading.question is not None
+    told = answer(reading.question, scene("kitchen"), Mind())
+    assert told.startswith("In fridge 1 I saw ")
+    assert told.endswith("I know of drawer 2. I have not looked into drawer 2 yet.")
+
+
+def test_why_not_is_answered_with_what_a_person_ruled_out() -> None:
+    kitchen = scene("kitchen")
+    told, _, _ = hear(["not the fridge"], Advice(), kitchen, Mind())
+    after, answers, _ = hear(["why not the fridge?"], told, kitchen, Mind())
+    assert (after, answers) == (told, ("Because you told me not to search fridge 1.",))
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
+        ("go to cabinet 99", "There is no cabinet 99 here, only cabinet 1 to 4."),
+        ("open drawer 77", "There is no drawer 77 here, only drawer 1 to 8."),
+        ("go to sofa 1", "There is no sofa here. There are: cabinet, "),
+        ("take egg 1 from bed 1", "There is no bed here. There are: cabinet, "),
+    ],
+)
+def test_no_place_that_is_not_there_costs_a_turn(said: str, answered: str) -> None:
+    line = read_line(said, scene("kitchen"), Mind())
+    assert line.commands == ()
+    assert line.says.startswith(answered)
+    assert read_line("take egg 9 from fridge 1", scene("kitchen"), Mind()).commands == ("take egg 9 from fridge 1",)
 
 
 @pytest.mark.parametrize("said", ["take back the last hint", "forget the last tip", "I take back my last order"])
