@@ -10,7 +10,7 @@ from housequest.worlds.paths import given_path
 
 
 class BuiltinProvider(ModelProvider):
-    """The model that ships; ``rest`` may name the file of another trained and exported one."""
+    """The model that ships, for ALFWorld's households; ``rest`` may name the file of another trained and exported one."""
 
     forms = ("builtin",)
     brief = True
