@@ -242,6 +242,7 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
         self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone and not game.beside)
         self.view = self.panes.view
         self.enacted = ""
+        self._queued = (-1, "")  # the turn after which a command waits for the next one
         self._shares: tuple[str, ...] = ()
         for key in world_keys(game.world.info.keys):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
@@ -299,7 +300,10 @@ class PlayScreen(live_screen.PaneScreen, live_screen.LiveScreen, keys="play"):
             said = words_in(command, self._game.world.household)
         if said is None:
             if beside and self.session.status.waiting == "deciding":
-                self._line.tell(PlayersLine(command, says="it is played in your turn."))
+                turn, (queued, before) = self.play_state.state.moment.turn, self._queued
+                instead = f", instead of {before}" if queued == turn and before != command else ""
+                self._line.tell(PlayersLine(command, says=f"it is played in your turn{instead}."))
+                self._queued = turn, command
             super().submit(command, orders)
         elif said:
             self.session.say(said)

@@ -149,8 +149,10 @@ async def test_two_people_play_talk_and_see_their_own_seat_only(size: tuple[int,
             waits = next(pilot for pilot in (ann, bob) if on(pilot).session.status.waiting != "turn")
             assert f"{'Bob' if waits is ann else 'Ann'} is deciding" in text(waits)
             turn = on(waits).play_state.state.moment.turn
+            await type_in(waits, "inventory")
+            await until(waits, lambda: "inventory: it is played in your turn." in text(waits))
             await type_in(waits, "look")
-            await until(waits, lambda: "look: it is played in your turn." in text(waits))
+            await until(waits, lambda: "look: it is played in your turn, instead of inventory." in text(waits))
             await plays(bob if waits is ann else ann, "look")
             await until(waits, lambda: on(waits).play_state.state.moment.turn > turn)
             await until(waits, lambda: "it is played in your turn" not in text(waits))

@@ -202,7 +202,7 @@ async def test_questions_and_help_cost_no_turn_and_refusals_are_explained() -> N
             before = messages(on(app), "Bob")
             await type_in(pilot, question)
             await until(pilot, lambda before=before: messages(on(app), "Bob") > before)
-        below = re.compile(r"you what are you doing\? “ Bob I .* “ you where is the book\? “ Bob I ")
+        below = re.compile(r"you: what are you doing\? “ Bob: I .* “ you: where is the book\? “ Bob: I ")
         await until(pilot, lambda: below.search(running_text(app)))
         await types(pilot, "go to drawer 1")
         await types(pilot, "give book 1 to cleo")
