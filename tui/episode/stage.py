@@ -64,6 +64,8 @@ class MindPane(LinesPane):
         self.destinations: tuple[str, ...] = ()
 
     def show(self, state: ViewState) -> None:
+        if state.moment.odds != self._state.moment.odds:
+            self.scroll_home(animate=False)
         self._state = state
         if state.moment.started is not None and state.moment.started.players:
             self.border_title = CHORES
@@ -117,16 +119,15 @@ def _plan(moment: EpisodeMoment, width: int) -> list[Content]:
 
 
 def _odds(weighed: Weighed | None, width: int) -> list[Content]:
-    """The odds of the places in a search, as bars; the next place is marked."""
+    """The odds of the places in a search, as bars, the likeliest first; the next place is marked."""
     if weighed is None or weighed.next is None:
         return []
-    rows = [(_places(one), one.total) for one in weighed.odds]
-    rows += [("elsewhere", weighed.rest)] if weighed.rest else []
-    most = max(odds for _, odds in rows) or 1.0
-    named = min(max(len(name) for name, _ in rows), width // 2)
+    rows = [(_places(one), one.total, one is weighed.next) for one in sorted(weighed.odds, key=lambda one: -one.total)]
+    rows += [("elsewhere", weighed.rest, False)] if weighed.rest else []
+    most = max(odds for _, odds, _ in rows) or 1.0
+    named = min(max(len(name) for name, *_ in rows), width // 2)
     lines = [Content.styled(flat(f"Odds: {' or '.join(weighed.things)}"), "bold").truncate(width, ellipsis=True)]
-    for number, (name, odds) in enumerate(rows):
-        chosen = number == weighed.chosen
+    for name, odds, chosen in rows:
         label = Content.styled(("▸ " if chosen else _COMING) + flat(name), "bold" if chosen else "")
         figure = f"{percentage(odds):>3} %"
         room = max(0, width - named - 3 - len(figure))

@@ -25,11 +25,13 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_model
+from housequest.agent.config import pairs
 from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, NEWEST, OLDER, GameIndex, GameRow, GameSource, PlayerChoice
 from housequest.tui.keymap import Equipped, keys_of
 from housequest.tui.screens import MODES, GameMode
 from housequest.tui.text import TextLayout, one_line, plural, printable, words
 from housequest.tui.widgets.lines import ChoiceBar, FramedList
+from housequest.worlds.errors import ConfigurationError
 
 GRANTS: Mapping[str, str] = words("grants")
 _NAMED = "openai:NAME@http://HOST:PORT/v1"
@@ -425,12 +427,23 @@ class PlayerPanel(Equipped, Vertical, keys="player"):
         if not self.ready:
             return
         agent, model = self.agent, self.lines["model"]
-        self.border_subtitle = Content(self._typed_setting() or agent.about)
+        refused = Content.styled(self.refused, "$error")
+        self.border_subtitle = refused or Content(self._typed_setting() or agent.about)
         self.query_one("#mode-about", Static).update(Content(self.mode.about))
         unused = f"none: the agent {agent.name} plays without a language model"
         usual = f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED
         model.suggest(usual if "model" in agent.needs else unused)
         self.lines["set"].suggest(f"{USUAL}; NAME=VALUE changes {', '.join(settings)}")
+
+    @property
+    def refused(self) -> str:
+        """The reason why the settings, as far as they are typed, cannot be; empty if they can."""
+        given = [one for one in self.lines["set"].value.split() if one.partition("=")[2]]
+        try:
+            resolve_settings(self.agent.name, dict(pairs(given, "set")))
+        except ConfigurationError as error:
+            return printable(str(error)).replace(f" of the agent {self.agent.name!r}", "").removeprefix("The setting ")
+        return ""
 
     def _typed_setting(self) -> str:
         """The meaning and default of the setting that is being typed; empty if none is."""

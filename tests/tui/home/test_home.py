@@ -331,6 +331,23 @@ def test_a_setting_that_is_typed_is_told_in_words() -> None:
 
 
 @pytest.mark.heavy
+def test_a_setting_that_cannot_be_is_refused_while_it_is_typed() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        panel = app.screen.query_one(PlayerPanel)
+        await pilot.press("x")
+        await write_in(pilot, "stuck_after=")
+        assert panel.refused == ""
+        await write_in(pilot, "x")
+        await until(pilot, lambda: "stuck_after must be a whole number, not 'x'." in screen_text(app))
+        await pilot.press("backspace", "4")
+        await until(pilot, lambda: "must be a whole number" not in screen_text(app))
+        await write_in(pilot, " foo=1")
+        await until(pilot, lambda: "has no setting 'foo'" in screen_text(app))
+
+    at_home(test, agent="reasoner-actor")
+
+
+@pytest.mark.heavy
 def test_home_begins_with_what_somebody_wants_who_wants_a_house() -> None:
     play()
     broken_off()
