@@ -13,7 +13,7 @@ from threading import Thread
 from housequest.agent.episodes.events import Stepped, TurnSpent
 from housequest.tui import terminal
 from housequest.tui.browser.room import LONGEST_COMMAND, Command, Consent, Happened, SeatStatus, Utterance
-from housequest.tui.browser.seat import Invitation, SeatConnection
+from housequest.tui.browser.seat import Invitation, SeatConnection, SeatMemory
 from housequest.tui.play.company import words_in
 from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.plain import EventFormatter
@@ -34,9 +34,10 @@ class _PlainSeat:
     def __init__(self, game: ChosenGame, invitation: Invitation) -> None:
         self._game, self._layout = game, terminal.look()
         self._connection = SeatConnection(invitation)
-        self._formatter = EventFormatter(self._layout, typed=terminal.interactive(), whole=False)
+        typed = terminal.interactive()
+        self._formatter = EventFormatter(self._layout, typed=typed, whole=False, explaining=game.world)
+        self._memory = SeatMemory(game.world.household)
         self._seat = SeatStatus()
-        self._shown = set[int]()
         self._news: tuple[int, tuple[str, ...]] = (0, ())
         self._sent = 0
         self._held = deque[str]()
@@ -64,10 +65,9 @@ class _PlainSeat:
 
     def _lines(self, told: SeatStatus | Happened) -> Iterator[str]:
         if isinstance(told, Happened):
-            event = told.event
-            if event.id in self._shown:
+            event = self._memory.add(told.event)
+            if event is None:
                 return
-            self._shown.add(event.id)
             if isinstance(event.body, Stepped | TurnSpent):
                 yield from self._fresh(event.body.turn, event.body.news or ())
                 self._sent = event.body.turn  # a smaller number, if the game went back
@@ -112,7 +112,7 @@ class _PlainSeat:
         seat, game = self._seat, self._game
         if seat.asks is not None and line.lower() in {"yes", "y", "no", "n"}:
             self._connection.send(Consent(yes=line.lower().startswith("y")))
-        elif (answer := answer_about(line, game.task.goal, lambda: seat.possible, game.world)) is not None:
+        elif (answer := answer_about(line, game.task.goal, lambda: seat.possible, game.world, ["the other"])) is not None:
             terminal.show(["", *self._layout.wrapped(answer, "     "), ""] if answer else [])
         elif line not in (seat.possible or ()) and (said := words_in(line, game.world.household)) is not None:
             self._connection.send(Utterance(text=said[: 4 * LONGEST_SAID]))

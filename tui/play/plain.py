@@ -24,6 +24,7 @@ from housequest.tui.text import TextLayout, cut, plural
 from housequest.worlds.base import Env, Explaining, World
 from housequest.worlds.env import enacted, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.talk import quoted
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import household
@@ -73,7 +74,8 @@ async def _play(game: ChosenGame, setup: Setup, path: Path | None, *, steered: b
         if model is not None:
             await setup.each[-1].check_model(model)
         plays = HUMAN in {game.agent, setup.agent}
-        formatter = EventFormatter(layout, typed=plays and terminal.interactive(), whole=False)
+        explaining = game.world if plays else None
+        formatter = EventFormatter(layout, typed=plays and terminal.interactive(), whole=False, explaining=explaining)
         person = TypedOverseer(game, layout) if steered else None
         overseer = person or (PacedOverseer(game.speed) if game.speed is not None else None)
         with ExitStack() as files:
@@ -93,7 +95,6 @@ async def _play(game: ChosenGame, setup: Setup, path: Path | None, *, steered: b
                         person.notice(event)
                     if (own := seen.of(event)) is not None:
                         terminal.show(formatter.lines(own))
-                        terminal.show(_why_refused(own, game.world, layout) if plays else ())
                     terminal.show(_enacted_lines(event, env, layout))
 
             if house is None:
@@ -140,15 +141,6 @@ class _Beside:
         if terminal.interactive() and not typed.lower().startswith(SAY):
             terminal.show(self._layout.painted("dim", f"(said to {', '.join(turn.others)})", "     "))
         return Say(said)
-
-
-def _why_refused(event: events.Event, world: World, layout: TextLayout) -> Iterator[str]:
-    """The reason why a person's command was refused, where the answer has none."""
-    body, belief = event.body, event.belief
-    if not isinstance(body, events.Stepped) or body.accepted or body.explanation or belief is None:
-        return
-    if isinstance(world, Explaining) and (why := world.explain(belief, body.command)):
-        yield from layout.painted("dim", why, "     ")
 
 
 def _enacted_lines(event: events.Event, env: Env, layout: TextLayout) -> Iterator[str]:
@@ -232,12 +224,12 @@ def told_by_turn(
 
 class EventFormatter:
     """Formats events in their order; ``typed``: the agent's commands are on the screen already, since a person typed them.
-    ``whole``: show all players of a game of several, by name.
+    ``whole``: show all players of a game of several, by name. ``explaining``: say why this world refused a command.
     """
 
-    def __init__(self, layout: TextLayout, *, typed: bool = False, whole: bool = True) -> None:
+    def __init__(self, layout: TextLayout, *, typed: bool = False, whole: bool = True, explaining: World | None = None) -> None:
         self._layout, self._painted = layout, layout.painted
-        self._typed, self._all = typed, whole
+        self._typed, self._all, self._explaining = typed, whole, explaining
         self._unit = "turn"
         self._plan: Sequence[str] = ()
         self._last: events.Stepped | None = None
@@ -265,12 +257,18 @@ class EventFormatter:
                 yield self._layout.paint("dim", f"{turn:>2}   (no command)")
             case events.Stepped() as stepped:
                 yield from self._stepped(stepped, f"{event.player} " if self._all and event.player else "")
+                if event.belief is not None and not (stepped.accepted or stepped.explanation):
+                    yield from self._why(event.belief, stepped.command)
             case events.Ended() as ended:
                 yield from self._ended(ended)
             case body:
                 if (note := note_of(body)) is not None:
                     whole = note.kind == "answer" or isinstance(body, events.ParseFailed | events.Intervened)
                     yield from self._note(note.role, note.text if whole else cut(note.text, LONGEST_THOUGHT))
+
+    def _why(self, belief: Belief, refused: str) -> list[str]:
+        why = self._explaining.explain(belief, refused) if isinstance(self._explaining, Explaining) else None
+        return self._painted("dim", why, "     ") if why else []
 
     def _note(self, who: str, text: str) -> list[str]:
         return self._painted("dim", f"{who}: {' '.join(text.split())}", "     ", "       ")

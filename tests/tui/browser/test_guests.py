@@ -442,7 +442,7 @@ def test_a_browser_and_a_terminal_play_in_real_processes(tmp_path: Path) -> None
         addresses = invitations(room)
         with ending(started(*COMMAND, "join", addresses["Ann"], "--plain"), 4 * PATIENCE) as ann:
             assert ann.stdin is not None and ann.stdout is not None
-            ann.stdin.write("say hello from the terminal\ngo to diningtable 1\n")
+            ann.stdin.write("help\nsay hello from the terminal\ngo to diningtable 9\n")
             ann.stdin.flush()
             assert "TOGETHER" in asyncio.run(in_browser(addresses["Bob"], ann))
             heard = ""
@@ -454,6 +454,8 @@ def test_a_browser_and_a_terminal_play_in_real_processes(tmp_path: Path) -> None
             assert ann.wait(PATIENCE) == 0
             rest = heard + ann.stdout.read()
             assert 'You say: "hello from the terminal"' in rest
+            assert "give OBJECT to NAME" in rest
+            assert "No 'diningtable 9' is known in this house." in rest
             assert "creditcard 3" not in rest, "only Bob has seen it"
         # Somebody else cannot take a seat that was taken.
         taken = [*COMMAND, "join", addresses["Bob"]]
