@@ -17,7 +17,7 @@ COSTS = (((80, 24), "blocks", 15), ((120, 40), "blocks", 20), ((120, 40), "pixel
 FIRST = 100
 """Milliseconds within which the first picture is to be seen, by the clock."""
 TURNS = 100
-ROUNDS = 120
+ROUNDS = 60
 PAUSE = 0.12
 """Seconds between keys, as of a fast typist."""
 
@@ -70,11 +70,12 @@ def _cost(place: Path, record: Path, cells: tuple[int, int], way: str, wanted: i
     with Terminal(["scripts.bench.screen_app", "view", str(record), str(out), way], place, cells, _home(place, "")) as terminal:
         terminal.until(READY)
     told = json.loads(out.read_text("utf-8"))
-    taken = told["ms"]
+    taken, (clock, processor) = told["ms"], told["first"]
     return (
         f"a View of {' x '.join(map(str, told['size']))} cells in {way}, drawn and painted: "
         f"median {median(taken):.1f} ms of processor a turn (wanted: at most {wanted}), 95th percentile "
-        f"{_p95(taken):.1f}; {len(taken)} turns; the first picture: {told['first']:.0f} ms (wanted: within {FIRST})"
+        f"{_p95(taken):.1f}; {len(taken)} turns; the first picture: {clock:.0f} ms by the "
+        f"clock, {processor:.0f} of processor (wanted: within {FIRST})"
     )
 
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from itertools import chain, zip_longest
 from math import inf
 from threading import Thread
@@ -13,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 from rich.style import Style
+from textual import work
 from textual.app import App
 from textual.content import Content
 from textual.strip import Strip
@@ -228,7 +230,10 @@ class ViewPane(LinesPane):
                 self.run_worker(self._draw(), group="view", exit_on_error=True)
         self._entitle()
 
-    def _begin(self) -> None:
+    @work(group="begin")
+    async def _begin(self) -> None:
+        # In a thread, and while the game is opened: this takes longer than a picture.
+        await in_thread(partial(import_module, "housequest.tui.episode.view_drawing"))
         self._begins, self._begun = False, True
         self._ask()
         self._drawn_out.set()

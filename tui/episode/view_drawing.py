@@ -1,4 +1,4 @@
-"""The drawing of the View, apart from its pane: from a wish to lines, in a thread. Imported with the first drawing."""
+"""The drawing of the View, apart from its pane: from a wish to lines, in a thread. Imported in one, since NumPy takes long."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import zip_longest
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import numpy  # noqa: F401 (or the first drawing would import it)
 from rich.cells import cell_len
 from rich.style import Style
 from textual.content import Content

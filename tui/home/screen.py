@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from functools import partial
+from importlib import import_module
 from random import randrange
 from typing import TYPE_CHECKING
 
@@ -231,6 +232,8 @@ class HomeScreen(AppScreen, keys="home"):
             self._sources.show(self.offered, place)
         self._games.fill(listing, key)
         self._have_listed()
+        # Whatever is chosen next is drawn, and a person takes longer to choose than this.
+        await self.in_thread(partial(import_module, "housequest.tui.episode.view_drawing"))
 
     def _listing(self, place: catalogue.GameSource) -> catalogue.GameIndex:
         if place.kind == "ladder":
