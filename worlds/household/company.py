@@ -306,9 +306,8 @@ class Work:
         silent = (other.looked for other in self.belief.others if other.name not in self.company.telling)
         seen = frozenset[str]().union(*silent)
         # A player who heats or cools something also stands at a closed door.
-        treating = {
-            place for place in seen if kind(place) in APPLIANCES.values() and self.belief.places[place].openness == "closed"
-        }
+        devices = {APPLIANCES[goal.treatment] for goal in self.goals if goal.treatment is not None}
+        treating = {place for place in seen if kind(place) in devices and self.belief.places[place].openness == "closed"}
         return self.company.looked | seen - treating
 
     def round_again(self) -> Iterator[str]:

@@ -103,7 +103,10 @@ class _Hearing(BeliefBuilder):
             self.change(place, contents=(*there.contents, thing))
 
     def opens(self, found: re.Match[str]) -> None:
-        self.change(found["place"], openness="open" if found["how"] == "opens" else "closed")
+        place, who = found["place"], self._other(found["who"])
+        self.change(place, openness="open" if found["how"] == "opens" else "closed")
+        if place not in who.looked:
+            self.others[who.name] = replace(who, looked=(*who.looked, place))
 
     def treats(self, found: re.Match[str]) -> None:
         heats: dict[str, Heat] = {"heats": "hot", "cools": "cool"}

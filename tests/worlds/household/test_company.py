@@ -15,7 +15,7 @@ from housequest.worlds.alfworld.expert import HouseholdExpertMemory, make_expert
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Observation
-from housequest.worlds.household.company import believed
+from housequest.worlds.household.company import LOOKED_AT, Work, believed
 from housequest.worlds.household.talk import Claimed, Dropped, Finished, Saw, quoted, read_talk
 from housequest.worlds.shared import WAIT, Companion, Seat
 from scripts.bench.together import FREE, MOST_ROUNDS, SILENT, WAYS, Way, played_by
@@ -152,6 +152,17 @@ def test_words_are_taken_for_what_cannot_be_seen() -> None:
     assert "mug" in thought and "egg" not in thought
     _, thought, _ = expert.decide(begun(claimed[0], said(Dropped(1))))
     assert "egg" in thought
+
+
+@pytest.mark.parametrize(("goal", "turn"), [("put a cool egg in drawer.", 1), ("put a hot egg in drawer.", LOOKED_AT)])
+def test_who_stands_at_a_closed_device_has_looked_into_it_unless_a_goal_needs_that(goal: str, turn: int) -> None:
+    expert, memory = make_expert(), begun("Bob goes to the fridge 1.", goal=goal)
+    shut = Observation("You arrive at fridge 1. The fridge 1 is closed.")
+    memory = expert.observe(memory, "go to fridge 1", shut)
+    for news in ((), ("Bob goes to the countertop 1.",)):
+        memory = expert.hear(memory, "Ann", ("Bob",), news)
+    goals = HOUSEHOLD.read_goals(goal)
+    assert Work(memory.company, goals, memory.belief).search_order(["drawer 1", "fridge 1"])["fridge 1"] == turn
 
 
 def test_nobody_leaves_before_the_game_is_over() -> None:

@@ -70,6 +70,7 @@ def test_standing_at_a_closed_door_is_not_having_looked() -> None:
     assert other(gone).looked == ("shelf 1",), "a surface hides nothing"
     waited = heard(heard(there, []), ["Bob goes to the drawer 1."])
     assert other(waited).looked == ("fridge 1",), "there was time to open it"
+    assert other(heard(there, ["Bob opens the fridge 1."])).looked == ("fridge 1",), "it was seen to do so"
     assert other(heard(waited, ["Bob goes out of sight."])).at is None
 
 
