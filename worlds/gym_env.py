@@ -8,15 +8,16 @@ those of ``gymnasium.make_vec`` too.
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from inspect import signature
 from itertools import islice
 from typing import Any, NoReturn, cast
 
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, WorldError, nearest, shown
-from housequest.worlds.registry import make_world
+from housequest.worlds.registry import known_world, world_class
 from housequest.worlds.tasks import TRAINED, split_tasks
 
 try:
@@ -54,11 +55,27 @@ def vector_env(num_envs: int = 1, **settings: Any) -> SyncVectorEnv:
     return SyncVectorEnv([partial(HousequestEnv, **own) for own in each])
 
 
+def world_for(env: type, world: World | str, options: Mapping[str, Any]) -> World:
+    """The world of an ``env``, with the ``options`` that are none of the env's own arguments. Raises ``ConfigurationError``."""
+    known = world_class(world).Options.__dataclass_fields__ if isinstance(world, str) else options
+    for name in options:
+        if name not in known and (hint := nearest(name, tuple(signature(env).parameters))):
+            raise ConfigurationError(f"{env.__name__} has no argument {shown(name)}.{hint}")
+    return known_world(world, options)
+
+
+def checked_limit(name: str, limit: int) -> int:
+    """The limit, if it is one. Raises ``ConfigurationError``."""
+    if not isinstance(cast("object", limit), int) or limit < 1:
+        raise ConfigurationError(f"{name} is {shown(limit)}; give a whole number of at least 1.")
+    return limit
+
+
 def tasks_of(world: World, split: str | None, task: str | None) -> Sequence[Task]:
     """The tasks of the episodes: the named one, or those of a split. Raises ``ConfigurationError`` if there are
     none."""
     if task is not None:
-        return (world.task(task),)
+        return (world.task(str(task)),)
     split = split or world.split_for("play")
     # Training must not use houses for evaluation, unless they are named.
     tasks = split_tasks(world, split, TRAINED)
@@ -102,7 +119,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
 
     def __init__(
         self,
-        world: str = "alfworld",
+        world: World | str = "alfworld",
         split: str | None = None,
         task: str | None = None,
         *,
@@ -115,14 +132,14 @@ class HousequestEnv(gymnasium.Env[str, str]):
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
-        self.world = make_world(world, **options)
+        self.world = world_for(type(self), world, options)
         self.tasks = tasks_of(self.world, split, task)
-        if max_steps < 1:
-            raise ConfigurationError(f"A step limit of {max_steps} leaves nothing to play; give at least 1.")
-        self.max_steps = max_steps
-        place, shards = shard or (0, 1)
-        if not 0 <= place < shards or (shard and not ordered):
-            raise ConfigurationError(f"shard is {shown(shard)}; give (i, n) with i from 0 to n - 1, and ordered=True.")
+        self.max_steps = checked_limit("max_steps", max_steps)
+        match shard or (0, 1):
+            case (int() as place, int() as shards) if 0 <= place < shards and (ordered or not shard):
+                pass
+            case _:
+                raise ConfigurationError(f"shard is {shown(shard)}; give (i, n) with i from 0 to n - 1, and ordered=True.")
         self._following = islice(self.tasks, place, None, shards) if ordered else None
         self._over = False
         self.render_mode = render_mode

@@ -184,18 +184,29 @@ def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
     return found(**{field: getattr(read, field) for field in found.Options.__dataclass_fields__})
 
 
+def known_world(world: World | str, options: Mapping[str, Any] = MappingProxyType({})) -> World:
+    """A world that is given itself, or by name with its ``options``. Raises ``ConfigurationError``."""
+    from housequest.worlds.base import World
+
+    if isinstance(world, str):
+        return make_world(world, **options)
+    if not isinstance(cast("object", world), World):
+        raise ConfigurationError(f'{shown(world)} is no world; give its name, as in "alfworld", or what make_world makes.')
+    if options:
+        raise ConfigurationError(f"The world is made, and so takes no {', '.join(options)}; give its name with its options.")
+    return world
+
+
 def known_task(world: World | str, task: Task | str) -> tuple[World, Task]:
     """A world and one of its tasks, each given itself or by name. Raises ``ConfigurationError``."""
-    from housequest.worlds.base import Task, World
+    from housequest.worlds.base import Task
 
-    made = make_world(world) if isinstance(world, str) else world
-    for given, kind in ((made, World), (task, Task | str)):
-        if not isinstance(given, kind):
-            raise ConfigurationError(
-                f"{shown(given)} is no {'world' if given is made else 'task'}; give the name or what make_world makes, as in "
-                'make_world("alfworld"), and then its task, as in "generated:690".'
-            )
-    return made, made.task(task) if isinstance(task, str) else task
+    made = known_world(world)
+    if isinstance(task, str):
+        return made, made.task(task)
+    if not isinstance(cast("object", task), Task):
+        raise ConfigurationError(f'{shown(task)} is no task; give its name, as in "generated:690", or what World.task finds.')
+    return made, task
 
 
 def replay_options(name: str, engine: str) -> dict[str, str]:

@@ -10,11 +10,19 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, cast
 
-from housequest.worlds.base import Step
+from housequest.worlds.base import Step, World
 from housequest.worlds.env import shared_house
 from housequest.worlds.errors import ConfigurationError, OrderError, WorldError, shown
-from housequest.worlds.gym_env import CHARACTERS, LONGEST, TextSpace, checked_text, tasks_of
-from housequest.worlds.registry import make_world
+from housequest.worlds.gym_env import (
+    CHARACTERS,
+    LONGEST,
+    TextSpace,
+    checked_limit,
+    checked_text,
+    named_task,
+    tasks_of,
+    world_for,
+)
 from housequest.worlds.shared import WAIT, Shared, checked_players, known_player
 
 try:
@@ -43,7 +51,7 @@ class HousequestParallelEnv(_zoo.ParallelEnv):
 
     def __init__(
         self,
-        world: str = "alfworld",
+        world: World | str = "alfworld",
         split: str | None = None,
         task: str | None = None,
         *,
@@ -55,13 +63,11 @@ class HousequestParallelEnv(_zoo.ParallelEnv):
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
-        if max_rounds < 1:
-            raise ConfigurationError(f"A limit of {max_rounds} rounds leaves nothing to play; give at least 1.")
-        self.world = make_world(world, **options)
+        self.world = world_for(type(self), world, options)
         self.tasks = tasks_of(self.world, split, task)
         self.possible_agents = list(checked_players(players))
         self.agents: list[str] = []
-        self.max_rounds, self.render_mode = max_rounds, render_mode
+        self.max_rounds, self.render_mode = checked_limit("max_rounds", max_rounds), render_mode
         self.observation_spaces, self.action_spaces = (
             {player: TextSpace(LONGEST, min_length=0, charset=charset) for player in self.possible_agents} for _ in range(2)
         )
@@ -80,8 +86,7 @@ class HousequestParallelEnv(_zoo.ParallelEnv):
         """Start an episode: the opening and ``info`` of each player."""
         if seed is not None:
             self._chance = np_random(seed)[0]
-        named = (options or {}).get("task")
-        task = self.tasks[int(self._chance.integers(len(self.tasks)))] if named is None else self.world.task(str(named))
+        task = named_task(self.world, options) or self.tasks[int(self._chance.integers(len(self.tasks)))]
         self.close()
         self._house = house = shared_house(self.world, task, self.possible_agents)
         self.agents, self._rounds = list(self.possible_agents), 0

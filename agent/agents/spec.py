@@ -21,7 +21,7 @@ from housequest.agent.models.forms import FormChoice
 from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, models_of, parse_models
 from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
 from housequest.worlds.options import Scalar, defaults, option, read_options
-from housequest.worlds.registry import DEFAULT_WORLD, household, load_plugin, make_world, plugins, ships
+from housequest.worlds.registry import DEFAULT_WORLD, household, known_world, load_plugin, plugins, ships
 
 if TYPE_CHECKING:
     from housequest.agent.base import Agent, AskPerson
@@ -435,7 +435,7 @@ def make_agent(
         raise ConfigurationError(
             f"model: {shown(model)} is a name; give what make_model({shown(model)}) makes, and close it after use."
         )
-    spec, world = agent_spec(name), make_world(world) if isinstance(world, str) else world
+    spec, world = agent_spec(name), known_world(world)
     read = spec.read_settings(settings or {})
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))

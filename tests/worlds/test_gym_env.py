@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, WorldError
+from housequest.worlds.registry import make_world
 
 gymnasium: Any = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'housequest[gym]'")
 
@@ -74,7 +75,7 @@ def test_shards_share_the_tasks_out() -> None:
         [*tasks[1::3], ""],
         [*tasks[2::3], ""],
     ]
-    for wrong in ((3, 3), (-1, 2), (0, 0)):
+    for wrong in ((3, 3), (-1, 2), (0, 0), 2, "0/2", ("0", "2")):
         with pytest.raises(ConfigurationError, match="shard is"):
             HousequestEnv(**settings, shard=wrong)
     with pytest.raises(ConfigurationError, match="ordered=True"):
@@ -158,6 +159,27 @@ def test_a_task_can_be_named_for_once() -> None:
         env.reset(options={"task": "example:999"})
     with pytest.raises(ConfigurationError, match="Did you mean 'task'"):
         env.reset(options={"tasks": "example:2"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"splt": "generated"}, "HousequestEnv has no argument 'splt'. Did you mean 'split'"),
+        ({"engin": "native"}, "The world 'alfworld' has no option 'engin'.* Did you mean 'engine'"),
+        ({"max_steps": "50"}, "max_steps is '50'; give a whole number of at least 1"),
+        ({"max_steps": 0}, "at least 1"),
+        ({"task": 690}, "There is no task '690'; give SPLIT:NUMBER"),
+        ({"world": 7}, "7 is no world; give its name"),
+        ({"world": make_world("alfworld"), "engine": "native"}, "takes no engine"),
+    ],
+)
+def test_mistakes_are_named(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        HousequestEnv(**settings)
+
+
+def test_a_world_may_be_given_itself() -> None:
+    assert HousequestEnv(make_world("scripted"), "demo").reset()[1]["task"].startswith("demo:")
 
 
 def test_made_up_houses_are_drawn_without_end() -> None:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import numpy  # noqa: F401 (or the first drawing would import it)
+import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]  # or the first drawing would import it
 from rich.cells import cell_len
 from rich.style import Style
 from textual.content import Content

@@ -109,6 +109,8 @@ class PddlEnv(core.Environment):
         self._play = RunningGame(self._place)
         self._untold = [(name, core.UntoldValue(name)) for name in _UNTOLD if self._asks(name)]
         self._more = bool(self._untold or self._asks("moves") or self._asks("policy_commands") or self._asks_walkthrough)
+        # As textworld, plan if the file has no walkthrough.
+        self._solution = self.walkthrough or (self._asks_walkthrough and _planned(self._play)) or None
         self._moves = 0
         self.state = self._told(self._play)
         return self.state
@@ -176,11 +178,15 @@ class PddlEnv(core.Environment):
         if self._asks("moves"):
             state["moves"] = self._moves
         if self._asks("policy_commands"):
-            found = plan(play.place.game, play.state)
-            state["policy_commands"] = list(found) if isinstance(found, tuple) else []
+            state["policy_commands"] = _planned(play)
         if self._asks_walkthrough:
-            state["extra.walkthrough"] = self.walkthrough
+            state["extra.walkthrough"] = self._solution
         return state
+
+
+def _planned(play: RunningGame) -> list[str]:
+    found = plan(play.place.game, play.state)
+    return list(found) if isinstance(found, tuple) else []
 
 
 def start(path: str, request_infos: core.EnvInfos | None = None, wrappers: Sequence[Callable[[Any], Any]] = ()) -> Any:

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.alfworld.houses.house import make_house
+from tests.worlds.alfworld.samples import encoded, put
+
 ROOT = Path(__file__).parents[3]
 OURS, THEIRS = "housequest.worlds.dropin", "alfworld.agents.environment"
 
@@ -24,18 +27,46 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def few(alfworld_games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder with one game of each kind of task, which the reference lists in no time."""
-    data = tmp_path_factory.mktemp("data")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with one game of each kind of task, which the reference lists in no time: published ones where they are,
+    else made-up houses with the domain and the grammar that alfworld brings."""
+    data, published = tmp_path_factory.mktemp("data"), Path(os.environ.get("ALFWORLD_DATA", "")) / "json_2.1.1"
     for split in ("train", "valid_seen"):
-        folder = alfworld_games / "json_2.1.1" / split
-        kinds = {path.parts[-3].partition("-")[0]: path for path in sorted(folder.glob("*/*/game.tw-pddl"))}
-        for game in kinds.values():
-            there = data / "json_2.1.1" / game.parent.relative_to(alfworld_games / "json_2.1.1")
+        games = sorted((published / split).glob("*/*/game.tw-pddl"))
+        for game in {path.parts[-3].partition("-")[0]: path for path in games}.values():
+            there = data / "json_2.1.1" / game.parent.relative_to(published)
             there.mkdir(parents=True)
             for name in ("game.tw-pddl", "traj_data.json"):
                 (there / name).symlink_to(game.with_name(name))
+        if not games:
+            _make_up(data, split)
     return data
+
+
+def _make_up(data: Path, split: str) -> None:
+    installed = find_spec("alfworld")
+    if installed is None:
+        pytest.skip("needs games: set ALFWORLD_DATA to the folder that holds json_2.1.1, or pip install 'housequest[alfworld]'")
+    logic = Path(str(installed.origin)).with_name("data")
+    domain, grammar = (logic / name for name in ("alfred.pddl", "alfred.twl2"))
+    for kind, house in {house.goal.type: house for house in map(make_house, range(40))}.items():
+        name = f"{kind}-Thing-None-Place-1/trial_T{house.seed}"
+        game = {
+            "pddl_domain": domain.read_text("utf-8"),
+            "grammar": grammar.read_text("utf-8").replace("UNKNOWN GOAL.", house.sentence),
+            "pddl_problem": house.problem,
+            "solvable": True,
+            "walkthrough": house.plan,
+        }
+        things = {"object_target": "Mug", "parent_target": "Desk", "toggle_target": "", "mrecep_target": ""}
+        trial = {
+            "task_type": kind,
+            "task_id": name.rpartition("/")[2],
+            "turk_annotations": {"anns": [{"task_desc": house.sentence, "high_descs": []}]},
+            "pddl_params": {**things, "object_sliced": False},
+        }
+        put(data, split, name, encoded(game))
+        put(data, split, name, encoded(trial), "traj_data.json")
 
 
 def said(script: Path | Sequence[str | Path], arguments: Sequence[str], data: Path, folder: Path) -> list[str]:
