@@ -104,9 +104,12 @@ class HousequestApp(Equipped, App[None], keys="app"):
         if isinstance(event, Key) and not event.is_forwarded:
             if (below := self._app_screen) is not None:
                 below.hear(event.key)
-            if self._early.drop(event, self.screen) or await self._answered(event):
+            if self._early.drop(event, self.screen) or self._begins(event) or await self._answered(event):
                 return
         await super().on_event(event)
+
+    def _begins(self, key: Key) -> bool:
+        return isinstance(self.screen, AppScreen) and self.screen.begins_line(key)
 
     async def _answered(self, key: Key) -> bool:
         """Return True if ``key`` opened a line or was refused: text that comes in one piece with it goes there, or nowhere."""

@@ -16,6 +16,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import Key
 from textual.message import Message
 from textual.messages import Prune
 from textual.screen import ModalScreen, Screen
@@ -126,6 +127,11 @@ class AppScreen(Equipped, Screen[None]):
             self._asked_at = -inf
             self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
         self._last_key = key
+
+    def begins_line(self, key: Key) -> bool:
+        """Return True if ``key`` goes on with a word that a person types without having gone to a line, which takes it."""
+        del key
+        return False
 
     def action_rules(self) -> None:
         self.post_message(OpenScreen("books"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
@@ -23,6 +24,7 @@ from housequest.agent.skills.language.candidates import read_candidate
 from housequest.agent.skills.language.directions import Directions
 from housequest.agent.skills.language.playing import CONTROLLED, PlayersLine, read_line
 from housequest.agent.skills.language.sentences import Control, Surroundings
+from housequest.agent.skills.language.wording import is_begun
 from housequest.tui.base_screen import AppScreen, OpenScreen, PickDialog
 from housequest.tui.episode.stage import NARROW, EpisodePanes, Pane
 from housequest.tui.episode.state import EpisodeMoment, ViewState, apply, hearing
@@ -34,7 +36,7 @@ from housequest.tui.play.game import ChosenGame
 from housequest.tui.play.line import CommandCompleter, CommandLine
 from housequest.tui.play.session import PACES, Noticed, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
 from housequest.tui.text import natural, one_line, words
-from housequest.tui.widgets.keybar import KeyBar
+from housequest.tui.widgets.keybar import PAUSE, KeyBar
 from housequest.worlds.base import Explaining
 from housequest.worlds.errors import HousequestError
 
@@ -297,6 +299,8 @@ class LiveScreen(ViewScreen):
         self.par: PathLengths | None = None
         self._measured = False
         self._typing = False
+        self._begun = ("", -inf)
+        """The letter that was just typed and is no key now, and its time."""
         self._trouble: str | None = None
         self._refused: tuple[str, ...] = ()
         self._prompt = PromptBar()
@@ -397,6 +401,21 @@ class LiveScreen(ViewScreen):
         except HousequestError:  # the game itself has reported what is wrong with the task
             self.par = PathLengths()
         self.show()
+
+    def begins_line(self, key: events.Key) -> bool:
+        """A letter that is no key now, and another one that goes on with it as people's words do, go to the line."""
+        (before, when), self._begun = self._begun, ("", -inf)
+        letter = key.character if key.character is not None and key.character.isalpha() else ""
+        if not letter or self._line.has_focus_within or not self._line.display or self.refusal("line") is not None:
+            return False
+        if before and key.time - when < PAUSE and is_begun(before.lower() + letter):
+            self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
+            self._line.prefill(before + letter)
+            return True
+        bound = self.active_bindings.get(key.key)  # pyright: ignore[reportUnknownMemberType]
+        if bound is None or (bound.node is self and self.refusal(bound.binding.action) is not None):
+            self._begun = letter, key.time
+        return False
 
     def takes_early(self, action: str) -> bool:
         # The world is opened while the line takes what is typed, and the keys that do no harm.

@@ -124,6 +124,11 @@ def everyday() -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]{3,}", " ".join(tables)))
 
 
+def is_begun(letters: str) -> bool:
+    """True if a word that people say begins so."""
+    return any(word.startswith(letters) for word in everyday())
+
+
 def bare(clause: str) -> str:
     """A clause without the words that make it polite."""
     before = ""
