@@ -19,7 +19,6 @@ from housequest.worlds.gym_env import (
     TextSpace,
     checked_limit,
     checked_text,
-    named_task,
     tasks_of,
     world_for,
 )
@@ -86,7 +85,8 @@ class HousequestParallelEnv(_zoo.ParallelEnv):
         """Start an episode: the opening and ``info`` of each player."""
         if seed is not None:
             self._chance = np_random(seed)[0]
-        task = named_task(self.world, options) or self.tasks[int(self._chance.integers(len(self.tasks)))]
+        named = (options or {}).get("task")
+        task = self.tasks[int(self._chance.integers(len(self.tasks)))] if named is None else self.world.task(str(named))
         self.close()
         self._house = house = shared_house(self.world, task, self.possible_agents)
         self.agents, self._rounds = list(self.possible_agents), 0

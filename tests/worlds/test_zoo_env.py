@@ -102,8 +102,6 @@ def test_what_cannot_be_played_is_refused() -> None:
         HousequestParallelEnv(max_rounds=0)
     with pytest.raises(ConfigurationError, match="Did you mean 'players'"):
         HousequestParallelEnv(player=("Ann", "Bob"))
-    with pytest.raises(ConfigurationError, match="A reset has no option 'tasks'"):
-        HousequestParallelEnv(task="generated:1").reset(options={"tasks": "generated:2"})
     with pytest.raises(ConfigurationError, match="no render mode"):
         HousequestParallelEnv(render_mode="human")
     env = HousequestParallelEnv(task="generated:1")
