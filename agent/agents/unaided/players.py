@@ -29,6 +29,7 @@ from housequest.agent.episodes.events import Thought
 from housequest.agent.roles.base import clean
 from housequest.agent.roles.messages import WithheldThoughts, emit_rules, emit_thought, emit_weighed
 from housequest.agent.skills import obliging
+from housequest.agent.skills.language import grounding
 from housequest.agent.skills.language.answers import Mind
 from housequest.agent.skills.language.listening import NOTHING_LEFT, PASSED_ON, Advice, hear
 from housequest.agent.skills.language.sentences import Surroundings
@@ -159,7 +160,9 @@ class PolicyAgent:
             command, _, after = self._searching(turn).decide(policy)
             if command is None or command in refused or (refused and command == _NOTHING):
                 break
-            if command not in barred:
+            names = grounding.names_of(command)
+            looks = command.startswith(("examine ", "open ")) and scene.commands.go.format(place=names[-1]) in barred
+            if command not in barred and not looks:
                 return policy, place
             weighed = self._weighs(after, turn)
             place = place or (weighed.next if weighed else None)

@@ -58,6 +58,9 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
             return f"I hold {_listed(belief.carried)}." if belief.carried else "I hold nothing."
         case "here":
             return _here(belief)
+        case "unseen":
+            unseen = [one.name for one in belief.unsearched]
+            return f"I have not looked into {_listed(unseen)} yet." if unseen else "I have looked everywhere."
         case "seen" if about is None:
             return _seen(belief)
         case "seen":
@@ -103,6 +106,8 @@ def _aiming(mind: Mind) -> str:
 
 
 def _at_work(mind: Mind) -> str:
+    if mind.told:
+        return f'I do what you said: "{mind.told}".'
     if mind.plan:
         return f"I am at step {mind.step + 1}: {mind.plan[mind.step]}."
     return _aiming(mind) if mind.aim else "I have no plan yet."
@@ -137,7 +142,7 @@ def _about_place(said: str | None, belief: Belief) -> str | None:
     known = [f"In {one.name} I saw {_listed(belief.inside(one)) or 'nothing'}." for one in there if one.contents is not None]
     left = f" I have not looked into {_listed(unseen)} yet." if unseen else ""
     if not known:
-        return f"I know of {', '.join(one.name for one in there)}.{left}"
+        return f"I know of {_listed([one.name for one in there])}.{left}"
     return f"{' '.join(known[:_MOST])}{left}"
 
 

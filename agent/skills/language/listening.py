@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, repeat
+from itertools import chain, groupby, islice, repeat
 from typing import NamedTuple
 
+from housequest.agent.skills import naming
 from housequest.agent.skills.language import grounding, sentences, wording
 from housequest.agent.skills.language.answers import Mind, answer
 from housequest.agent.skills.language.bans import Ban, Barred, unmet
 from housequest.agent.skills.language.directions import Directions, directed
 from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.worlds.household.base import Commands
-from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.belief import Belief, by_name, kind
 from housequest.worlds.text import cut_at_word
 
 PASSED_ON = " I pass it on to the model."
 """An agent that has a model says this of a hint that it did not understand."""
 
 _WHY_NOT = wording.SHAPES["why_not"]
-_QUOTED, _PLACES = 40, 5
+_QUOTED, _PLACES, _SHORT = 40, 5, 3
 NOTHING_SAID = "You have said nothing about that."
 FORGOTTEN = "I forget what you said about that."
 NOTHING_LEFT = "You ruled out all that is left ({}). Take that back, or tell me what to do."
@@ -51,8 +52,11 @@ class Advice:
     def ruled_out(self) -> str:
         """All that a person ruled out, in words; empty if nothing."""
         acts = [f"not to {' or '.join(dict.fromkeys(ban.said for ban in self.bans))}"] if self.bans else []
-        places = sorted(self.avoided, key=lambda name: (kind(name), len(name), name))
-        return "; ".join((*([f"not to search {', '.join(places)}"] if places else ()), *acts))
+        return "; ".join((*([f"not to search {_row(self.avoided)}"] if self.avoided else ()), *acts))
+
+    def is_about(self, named: str) -> bool:
+        """True if the person ruled out something of this kind or name."""
+        return any(naming.matches(one, named) for one in self.avoided) or any(ban.is_about((named,)) for ban in self.bans)
 
     def rules_out(self, reading: Understood, scene: Surroundings) -> bool:
         """True if the person ruled out what they speak of now."""
@@ -102,6 +106,16 @@ class Advice:
         return Barred(frozenset({*listed, *declined}), self.bans, commands)
 
 
+def _row(places: Collection[str]) -> str:
+    """Places in a row; many of a kind as "cabinet 1 to 8"."""
+    parts = list[str]()
+    for of_kind, alike in groupby(sorted(places, key=by_name), key=kind):
+        names = list(alike)
+        first, last = (int(name.rpartition(" ")[2]) for name in (names[0], names[-1]))
+        parts += [f"{of_kind} {first} to {last}"] if len(names) > _SHORT and last - first == len(names) - 1 else names
+    return ", ".join(parts)
+
+
 class Heard(NamedTuple):
     """The outcome of hints: all that was ``told`` so far, the ``answers`` to give, and the hints ``left`` to a model."""
 
@@ -135,7 +149,9 @@ def hear(
         now = replace(mind, told=told.directions.hint if told.directions and follows else "", advice=told.words)
         told = replace(told, spoken=_spoken_of(reading, scene) or told.spoken)
         if reading.question is not None:
-            answers.append(answer(reading.question, scene, now))
+            asked = reading.question
+            skipped = asked.kind == "why" and asked.about is not None and told.is_about(asked.about)
+            answers.append(f"Because you told me {told.ruled_out}." if skipped else answer(asked, scene, now))
         elif (replied := _control(reading)) is not None:
             answers.append(replied)
             if reading.control == "forget":

@@ -20,7 +20,7 @@ from housequest.worlds.household.belief import Belief, kind
 
 Control = Literal["stop", "wait", "go on", "no", "forget", "undo"]
 QuestionKind = Literal[
-    "told", "state", "how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can", "other"
+    "unseen", "told", "state", "how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can", "other"
 ]
 _CONTROL_KINDS: tuple[Control, ...] = get_args(Control)
 _QUESTION_KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)

@@ -131,6 +131,9 @@ def test_who_leaves_a_door_open_puts_nothing_down() -> None:
         ("don't take it from the sink", ["take egg from sinkbasin"]),
         ("leave the fridge open", ["close fridge"]),
         ("don't put it in the microwave", ["put egg in microwave"]),
+        ("please be careful not to touch the knives", ["touch knife"]),
+        ("whatever you do, leave the microwave shut", ["open microwave"]),
+        ("make sure you don't open the fridge", ["open fridge"]),
         ("don't worry", []),
         ("don't touch the dragon", []),
         ("don't forget to close the fridge", []),
@@ -236,6 +239,45 @@ def test_which_of_two_places_is_answered_about_both() -> None:
     told = answer(reading.question, scene("kitchen"), Mind())
     assert told.startswith("In fridge 1 I saw ")
     assert told.endswith("I know of drawer 2. I have not looked into drawer 2 yet.")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("what do I have to do again?", "goal"),
+        ("any mug here?", "where"),
+        ("what haven't I checked?", "unseen"),
+        ("which places are left?", "unseen"),
+        ("is there anything left to do?", "left"),
+        ("how far are you?", "left"),
+        ("are you stuck?", "plan"),
+        ("what else did I forbid?", "told"),
+        ("what do I have to type to open it?", "how"),
+    ],
+)
+def test_questions_are_read_by_what_they_are_about(said: str, kind: str) -> None:
+    kitchen = scene("kitchen")
+    question = read(said, kitchen).question
+    assert question is not None
+    assert question.kind == kind
+    assert not answer(question, kitchen, Mind()).startswith("I cannot answer")
+
+
+@pytest.mark.parametrize(
+    ("said", "control"), [("ok go", "go on"), ("scratch that", "forget"), ("not so fast", "wait"), ("slow down", "wait")]
+)
+def test_words_that_steer_are_read(said: str, control: str) -> None:
+    assert read(said, scene("kitchen")).control == control
+
+
+def test_many_places_that_are_ruled_out_are_told_in_short_and_as_the_reason() -> None:
+    kitchen = scene("kitchen")
+    told, _, _ = hear(["not the drawers and not the fridge"], Advice(), kitchen, Mind())
+    assert told.words == "not to search drawer 1 to 8, fridge 1"
+    why = hear(["why did you skip the drawers?"], told, kitchen, Mind(aim="find an egg"))
+    assert why.answers == ("Because you told me not to search drawer 1 to 8, fridge 1.",)
+    told, answers, _ = hear(["you may use the fridge again"], told, kitchen, Mind())
+    assert (answers, told.words) == (("I forget what you said about that.",), "not to search drawer 1 to 8")
 
 
 def test_why_not_is_answered_with_what_a_person_ruled_out() -> None:
