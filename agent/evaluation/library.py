@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import warnings
 from collections.abc import Coroutine, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -24,14 +25,15 @@ from housequest.agent.evaluation.render.report import EpisodesReport
 from housequest.agent.evaluation.render.series import ArmsReport, MatrixReport, report_of
 from housequest.agent.evaluation.render.table import Report
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
-from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.evaluation.runs.sweep import SweepFolder, series_folder, series_kind
 from housequest.agent.evaluation.runs.sweep import series as series_runs
 from housequest.agent.models.base import Model
 from housequest.agent.models.objects import keep
 from housequest.agent.models.registry import ModelProvider
 from housequest.worlds.base import Metric, World
-from housequest.worlds.errors import ConfigurationError, HousequestError, nearest, shown
+from housequest.worlds.errors import ConfigurationError, HousequestError, nearest, shown, unquoted
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import DEFAULT_WORLD, register_here
 
@@ -129,6 +131,7 @@ async def evaluate_async(*, out: Path | str | None = None, retry_errors: bool = 
             known = tuple(RunSettings.__annotations__)
             raise ConfigurationError(f"There is no argument {unknown!r}; known: {', '.join(known)}.{nearest(unknown, known)}")
         named = {key: _named(key, value) for key, value in settings.items()}
+        objects = given is not None or named != settings
         chosen = configure(named if given is None else {**named, "model": keep(given)})
         kind, spec = series_kind(chosen), make_run_spec(chosen)
     options = RunOptions(concurrency=chosen.concurrency, retry_errors=retry_errors, model=given)
@@ -136,11 +139,30 @@ async def evaluate_async(*, out: Path | str | None = None, retry_errors: bool = 
     if kind is not None:
         place = series_folder(kind, spec, folder)
         for trial in series_runs(chosen, place, retry_errors=retry_errors):
-            await run_batch(trial.spec, place.path / trial.folder, options)
+            await _play(trial.spec, place.path / trial.folder, options, objects=objects)
         return place.path
     folder = folder or spec.default_folder
-    await run_batch(spec, folder, options)
+    await _play(spec, folder, options, objects=objects)
     return folder
+
+
+async def _play(spec: RunSpec, folder: Path, options: RunOptions, *, objects: bool) -> None:
+    """Play a run, and warn of what would go unnoticed: errors, and ``objects`` that may have changed since it was played."""
+    index = RunFolder(folder).index_file
+    before = index.stat().st_size if index.exists() else 0
+    results = [each.result for each in (await run_batch(spec, folder, options)).played if each.result is not None]
+    if objects and index.stat().st_size == before:
+        warnings.warn(
+            f"Nothing was played: {folder} has all episodes, whatever was changed in the objects since. Give another `out` to "
+            "play them anew.",
+            stacklevel=1,
+        )
+    if wrong := [each for each in results if each.outcome == "error"]:
+        warnings.warn(
+            f"{len(wrong)} of {len(results)} episodes ended in an error, such as: {unquoted(wrong[0].message or '', 400)}. "
+            "Once that is mended, `retry_errors=True` plays them again.",
+            stacklevel=1,
+        )
 
 
 def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Unpack[RunSettings]) -> Path:
@@ -201,7 +223,9 @@ def _of_arguments() -> Generator[None]:
 def _named(key: str, value: object) -> object:
     """The name of an agent's or a world's object, which is registered; other values as they are."""
     match value:
-        case list() | tuple() if key == "players":
+        case list() | tuple() if key == "players" and not all(
+            isinstance(each, str) for each in cast("Sequence[object]", value)
+        ):
             return [_named("agent", each) for each in cast("Sequence[object]", value)]
         case World():
             raise ConfigurationError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -138,6 +139,25 @@ def nameless(parts: AgentParts[Any]) -> Agent:
 def test_errors_speak_of_arguments(settings: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=words):
         evaluate(out=tmp_path / "run", **{**SMALL, **settings})
+
+
+class LostAgent(LookingAgent):
+    """An agent with a mistake that newcomers make: nobody granted it the commands."""
+
+    async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
+        return Act(cast("Any", turn.admissible)[0]), None
+
+
+def test_a_cell_that_is_run_again_is_told_what_was_not_played(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match=r"2 of 2 episodes ended in an error, such as: TypeError at .* `retry_errors=True`"):
+        evaluate(agent=LostAgent(), out=tmp_path / "run", **SMALL)
+    with pytest.warns(UserWarning, match=r"Nothing was played: .*run has all episodes.* another `out`"):
+        evaluate(agent=LookingAgent(), out=tmp_path / "run", **SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(agent=LookingAgent(), out=tmp_path / "run", retry_errors=True, **SMALL)
+        for _ in range(2):
+            evaluate(agent="expert", out=tmp_path / "named", **SMALL)
 
 
 def test_a_model_of_ones_own_is_called_and_not_closed(tmp_path: Path) -> None:
