@@ -39,6 +39,7 @@ from housequest.tui.text import natural, one_line, words
 from housequest.tui.widgets.keybar import PAUSE, KeyBar
 from housequest.worlds.base import Explaining
 from housequest.worlds.errors import HousequestError
+from housequest.worlds.household.weighing import told
 
 if TYPE_CHECKING:
     from housequest.agent.evaluation.analysis.failures import Failure
@@ -450,7 +451,9 @@ class LiveScreen(ViewScreen):
         notes = moment.notes or (moment.last.notes if moment.last else ())
         thoughts = [note.text for note in notes if note.kind == "thought"]
         left = moment.started.max_turns - moment.turn if moment.started else None
-        mind = Mind(moment.plan, moment.step, *thoughts[-1:], turns=left)
+        aim = thoughts[-1] if thoughts else ""
+        reason = aim if moment.odds is not None and aim == told(moment.odds) else ""
+        mind = Mind(moment.plan, moment.step, aim, reason, turns=left)
         if scene is not None:
             return read_line(said, scene, mind, thing=picked, alone=self.session.human)
         if picked is None and (near := CommandCompleter(possible or ()).near(said)) is not None:

@@ -331,9 +331,9 @@ class BriefPrompting:
         del revised
         state = memory.state
         assert state is not None
-        barred = state.told.barred(state.belief, self.household.commands, turn.declined)
+        scene = Surroundings(state.belief, self.household, memory.goal)
+        barred = state.told.barred(scene, turn.declined)
         if turn.others:
-            scene = Surroundings(state.belief, self.household, memory.goal)
             sought = bool(brief.unseen(memory.plan, state.belief)) and state.belief.held is None
             first = arranged(memory.partnership, scene, sought=sought)
             barred = barred.also(first.barred)
@@ -415,7 +415,7 @@ class BriefPrompting:
         assert state is not None
         belief, sought = state.belief, brief.unseen(memory.plan, state.belief)
         prior = ToldPrior(counts, counts, turn.rules, belief) if turn.rules else counts
-        barred = state.told.barred(belief, self.household.commands, turn.declined)
+        barred = state.told.barred(Surroundings(belief, self.household, memory.goal), turn.declined)
         weighed = weigh(sought, likeliest(sought, belief, prior, counts), command, belief, barred) if sought else None
         messages.emit_weighed(ACTOR.name, after_a_look(memory.weighed, weighed, belief), emit)
         return replace(memory, weighed=weighed)

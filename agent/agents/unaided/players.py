@@ -135,7 +135,7 @@ class PolicyAgent:
     def _play_told(
         self, memory: _Beside, turn: Turn, scene: Surroundings, told: Advice, emit: Emitter
     ) -> tuple[Decision, _Beside]:
-        barred = told.barred(scene.belief, scene.commands, turn.declined)
+        barred = told.barred(scene, turn.declined)
         directions = told.directions
         step = None if directions is None else directions.next(scene.belief, memory.goal, barred)
         if directions is not None and step is not None:

@@ -13,8 +13,8 @@ from housequest.agent.skills.language.answers import Mind, answer
 from housequest.agent.skills.language.bans import Ban, Barred, unmet
 from housequest.agent.skills.language.directions import Directions, directed
 from housequest.agent.skills.language.sentences import Surroundings, Understood
-from housequest.worlds.household.base import Commands
-from housequest.worlds.household.belief import Belief, by_name, kind
+from housequest.worlds.household.belief import by_name, kind
+from housequest.worlds.household.goals import APPLIANCES
 from housequest.worlds.text import cut_at_word
 
 PASSED_ON = " I pass it on to the model."
@@ -90,14 +90,17 @@ class Advice:
         return replace(
             self,
             directions=directions or self.without(reading.avoid).directions,
-            avoided=(self.avoided | reading.avoid).difference(places),
+            avoided=(self.avoided | reading.avoid).difference(places, grounding.names_of(" ".join(reading.acts))),
             bans=tuple(dict.fromkeys((*bans, *reading.bans))),
             last=reading if directions is not None or reading.avoid or reading.bans else self.last,
         )
 
-    def barred(self, belief: Belief, commands: Commands, declined: Iterable[str] = ()) -> Barred:
-        """The commands that a person ruled out, and those ``declined``."""
-        places = self.avoided if belief.held is None else ()
+    def barred(self, scene: Surroundings, declined: Iterable[str] = ()) -> Barred:
+        """The commands that a person ruled out, and those ``declined``. With a thing in hand, one may go where it belongs."""
+        belief, commands = scene.belief, scene.commands
+        goals = scene.household.read_goals(scene.goal, sorted(belief.kinds)) if belief.held is not None else ()
+        needed = {place for goal in goals for place in (goal.receptacle, goal.treatment and APPLIANCES[goal.treatment])}
+        places = [place for place in self.avoided if kind(place) not in needed]
         listed = {pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}")}
         # To walk to what may not be opened finds nothing.
         shut = [one.name for one in belief.receptacles if one.openness == "closed" and belief.held is None]

@@ -213,7 +213,7 @@ def _clause(clause: str, asked: bool, told: _Told, reading: Understood, player: 
         return reading
     other = _SHAPES["other"].fullmatch(bare) is not None and not told.acts
     if not other and _SHAPES["no"].match(bare):
-        return _denied(clause, told, reading)
+        return _denied(clause, bare, told, reading)
     if _named(clause, bare, told, player=player, no=reading.control == "no"):
         return reading
     if (_SHAPES["corrected"].search(clause) or reading.control == "no" or other) and _again(clause, told):
@@ -226,12 +226,12 @@ def _clause(clause: str, asked: bool, told: _Told, reading: Understood, player: 
     return reading
 
 
-def _denied(clause: str, told: _Told, reading: Understood) -> Understood:
+def _denied(clause: str, bare: str, told: _Told, reading: Understood) -> Understood:
     """Read a clause with a no as acts or places to leave out."""
     scene = told.scene
     ground = grounding.Grounder(scene.belief, scene.household, told.thing, told.place, told.taken)
     goals = scene.household.read_goals(scene.goal, scene.belief.kinds)
-    bans = forbidden(clause, ground, goals)
+    bans = forbidden(bare, ground, goals)
     about = next(filter(None, (ban.thing for ban in bans)), None)
     told.thing = told.thing if about is None else next(iter(ground.alike(about)), told.thing)
     if not bans or any(ban.verb in ("open", "use", "touch") and not ban.thing and ban.place for ban in bans):
