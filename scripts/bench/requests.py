@@ -76,7 +76,7 @@ def reads(one: Wording, reading: Understood) -> bool:
     if not reading.requests:
         questions = {"found_what": ("seen",), "where": ("where", "seen"), "intent": ("plan",), "left": ("left",)}
         if reading.question is not None:
-            return reading.question.kind in questions.get(one.kind, ("can",) if one.kind == "nothing" else ())
+            return reading.question.kind in questions.get(one.kind, ("can", "other") if one.kind == "nothing" else ())
         return one.kind in ("thanks", "nothing") and not (reading.acts or reading.look or reading.control or reading.avoid)
     if len(reading.requests) != 1 or (found := reading.requests[0]).kind not in kinds:
         return False
