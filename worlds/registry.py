@@ -113,6 +113,8 @@ def ships(group: Group, name: str) -> bool:
 def load_plugin(group: Group, name: str, what: str, built_in: tuple[str, ...] = ()) -> Any:
     """Import and return a plugin; errors call it a ``what``, and list ``built_in`` ones too. Raises ``ConfigurationError``."""
     known = (*built_in, *plugins(group))
+    if not isinstance(cast("object", name), str):
+        raise ConfigurationError(f"{shown(name)} is no name of {'an' if what[0] in 'aeiou' else 'a'} {what}; give a name.")
     if name not in known:
         is_known = f"The {what} {shown(name)} is not installed here"
         gone = is_known if name in outs(group) else f"There is no {what} named {shown(name)}"

@@ -20,6 +20,7 @@ from housequest.worlds.base import Env, Observation, Task, Transition, World
 from housequest.worlds.checking import ContractReport
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.household.base import BelievingEnv
+from housequest.worlds.registry import known_task
 
 RULE = Rule("check", "A rule that a check of the agent shows, which no book has.")
 HINT = "A hint that a check of the agent gives."
@@ -70,8 +71,8 @@ class _Recording(ModelWrapper):
 
 async def check_agent(
     agent: str | AgentSpec,
-    world: World,
-    task: Task,
+    world: World | str,
+    task: Task | str,
     model: Model | None = None,
     *,
     settings: Mapping[str, Any] | None = None,
@@ -81,8 +82,8 @@ async def check_agent(
 
     Args:
         agent: Its name, or its spec.
-        world: A world that it plays.
-        task: The task to play.
+        world: A world that it plays, or its name.
+        task: The task to play, or its reference.
         model: A model that gives equal replies to equal prompts, as a scripted one does; None if the agent needs none.
         settings: The agent's settings.
         turns: The number of turns.
@@ -93,7 +94,7 @@ async def check_agent(
     Raises:
         HousequestError: The agent or the task cannot be used at all.
     """
-    spec = agent_spec(agent) if isinstance(agent, str) else agent
+    spec, (world, task) = agent_spec(agent), known_task(world, task)
     recording, given = None if model is None else _Recording(model), settings or {}
     made = _make(spec, world, recording, given)
     env = BelievingEnv(world.open(task), world.household)

@@ -335,8 +335,10 @@ def agent_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*CORE, *plugins("housequest.agents"))))
 
 
-def agent_spec(name: str) -> AgentSpec:
-    """The spec of the agent ``name``. Raises ``ConfigurationError``."""
+def agent_spec(name: str | AgentSpec) -> AgentSpec:
+    """The spec of the agent ``name``, which may be the spec itself. Raises ``ConfigurationError``."""
+    if isinstance(name, AgentSpec):
+        return name
     spec = load_plugin("housequest.agents", name, "agent")
     if not isinstance(spec, AgentSpec) or spec.name != name:
         raise ConfigurationError(
@@ -402,7 +404,7 @@ def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar
 
 
 def make_agent(
-    name: str,
+    name: str | AgentSpec,
     *,
     world: World | str,
     model: Model | None = None,
@@ -414,7 +416,7 @@ def make_agent(
     """Make an agent by name.
 
     Args:
-        name: An installed agent; `agent_names` lists them.
+        name: An installed agent, of those that `agent_names` lists, or what `declare_agent` makes.
         world: The world that it plays, or its name.
         model: Its language model, if it needs one.
         settings: Its settings by name, such as ``{"examples": "train"}``; the others have their defaults.
@@ -436,6 +438,7 @@ def make_agent(
             f"model: {shown(model)} is a name; give what make_model({shown(model)}) makes, and close it after use."
         )
     spec, world = agent_spec(name), known_world(world)
+    name = spec.name
     read = spec.read_settings(settings or {})
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))

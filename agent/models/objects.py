@@ -6,7 +6,7 @@ import re
 from typing import ClassVar
 
 from housequest.agent.models.base import Model
-from housequest.agent.models.registry import CallOptions, ModelProvider
+from housequest.agent.models.registry import EXAMPLE, CallOptions, ModelProvider
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.registry import register_here
 
@@ -33,7 +33,9 @@ class ObjectModels(ModelProvider):
 
 
 def keep(model: Model) -> str:
-    """Keep ``model``, in place of another with its name, and return how settings name it."""
+    """Keep ``model``, in place of another with its name, and return how settings name it. Raises ``ConfigurationError``."""
+    if isinstance(model, type) or not all(hasattr(model, part) for part in ("name", "complete", "capabilities", "aclose")):
+        raise ConfigurationError(f"{shown(model)} is no model; give an object of a subclass of Model, or a name: {EXAMPLE}.")
     register_here("housequest.models", KIND, ObjectModels)
     name = re.sub(r"[,=\s]+", "-", model.name.strip()) or "model"
     ObjectModels.kept[name] = model

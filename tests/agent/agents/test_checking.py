@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from housequest.agent.agents.checking import check_agent
-from housequest.agent.agents.spec import CORE, AgentParts, agent_names, agent_spec, declare_agent
+from housequest.agent.agents.spec import CORE, AgentParts, agent_names, agent_spec, declare_agent, make_agent
 from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
 from housequest.agent.models.base import Message, Request
 from housequest.worlds.base import Observation
+from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world, ships
 from tests.agent.golden import SCENES, Answering, Scene
 
@@ -30,6 +31,11 @@ def test_every_shipped_agent_keeps_the_contract(scene: Scene) -> None:
 def test_the_expert_keeps_the_contract() -> None:
     world = make_world("scripted")
     assert asyncio.run(check_agent("expert", world, world.task("demo:1"))).broken == ()
+    assert asyncio.run(check_agent(agent_spec("expert"), "scripted", "demo:1")).broken == ()
+    assert make_agent(agent_spec("expert"), world="scripted").name == "expert"
+    for wrong in (object(), make_agent("expert", world=world)):
+        with pytest.raises(ConfigurationError, match="is no name of an agent"):
+            asyncio.run(check_agent(cast("Any", wrong), world, "demo:1"))
 
 
 def test_what_ships_is_declared_and_comes_first() -> None:

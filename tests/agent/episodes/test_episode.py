@@ -184,6 +184,8 @@ def test_a_game_may_be_given_by_names_alone() -> None:
         (("scripted", "demo:1", object()), "it has no name, no begin, no decide"),
         ((make_world("scripted").task("demo:1"), "scripted", "expert"), "is no world"),
         (("scripted", 1, "expert"), "1 is no task"),
+        (("scripted", "demo:1", "exprt"), "Did you mean 'expert'"),
+        ((type(make_world("scripted")), "demo:1", "expert"), "is no world"),
     ):
         with pytest.raises(ConfigurationError, match=words):
             asyncio.run(played(*names))

@@ -131,6 +131,8 @@ def nameless(parts: AgentParts[Any]) -> Agent:
         ({"agent": looking.make}, "is no agent: it has no name, no begin, no decide"),
         ({"agent": nameless}, "is no agent: it has no name, no begin, no decide"),
         ({"agnt": "expert"}, "no argument 'agnt'; known: world, .* Did you mean 'agent'"),
+        ({"agent": "react", "model": LookingModel}, "is no model; give an object of a subclass of Model, or a name"),
+        ({"agent": "react", "model": 5}, "5 is no model"),
         ({"agent": "expert", "limit": "many"}, "^`limit`: 'many' cannot be used"),
         ({"agent": "react"}, "name one with `model`, for example"),
         ({"agent": "expert", "split": "nosuch"}, "There is no split 'nosuch'.*`housequest data download`"),
