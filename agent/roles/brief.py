@@ -43,7 +43,8 @@ class BriefState:
 
     ``seen`` are the commands so far, each with the belief before it. ``hints`` are left to the model; the others were
     ``told`` in words that could be read. ``failed`` are the plans that did not win. Under this plan,
-    ``repeated`` counts the replies that would have taught nothing, and ``turns`` the commands.
+    ``repeated`` counts the replies that would have taught nothing, and ``turns`` the commands. ``others`` is the house in
+    company: with what others told, and without what is theirs.
     """
 
     belief: Belief
@@ -53,14 +54,20 @@ class BriefState:
     told: Advice = field(default_factory=Advice)
     repeated: int = 0
     turns: int = 0
+    others: Belief | None = None
+
+    @property
+    def house(self) -> Belief:
+        """The house to plan for and act in."""
+        return self.others or self.belief
 
     def misses_some(self, plan: Sequence[str]) -> bool:
         """True if something that ``plan`` needs was not found yet, and there are places left to search."""
-        return bool(self.belief.unsearched) and not is_found(plan, self.belief)
+        return bool(self.house.unsearched) and not is_found(plan, self.house)
 
     def misses_all(self, plan: Sequence[str]) -> bool:
         """True if nothing that ``plan`` names was found yet, and there are places left to search."""
-        return bool(self.belief.unsearched) and not _is_any_seen(plan, self.belief)
+        return bool(self.house.unsearched) and not _is_any_seen(plan, self.house)
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -89,8 +96,8 @@ class BriefState:
 
     def alternatives(self, commands: Commands, barred: Container[str] = ()) -> tuple[str, ...]:
         """Commands in place of one that was tried or ``barred``: open something here, search elsewhere, go or look anywhere."""
-        away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
-        shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
+        away = [one for one in self.house.receptacles if not self.house.is_here(one.name)]
+        shut = [f"open {one.name}" for one in self.house.here() if one.openness == "closed"]
         unseen = [commands.go.format(place=one.name) for one in away if one.contents is None]
         anywhere = [*(commands.go.format(place=one.name) for one in away), "look", "inventory"]
         idle = self.idle
@@ -167,18 +174,23 @@ def unseen(plan: Sequence[str], belief: Belief) -> tuple[str, ...]:
 
 
 def due(plan: Sequence[str], belief: Belief, commands: Commands) -> list[str]:
-    """The commands that carry ``plan`` out with its object in hand, those where one stands first: treat it, put it in its place
-    or use the lamp, or go there. None without the object, or if small models are not taught such a plan."""
+    """The commands that carry ``plan`` out with what was found, those where one stands first: take its object, treat it, put it
+    in its place or use the lamp, or go there. None if small models are not taught such a plan."""
     known, held = _parts(plan), belief.item(belief.held)
     parts: dict[str, Any] = {} if known is None else known.groupdict()
     thing, place, treatment, lamp = (parts.get(part) for part in ("object", "place", "treatment", "lamp"))
-    if held is None or held.kind != thing:
+    if thing is None or (held is not None and held.kind != thing):
         return []
 
     def inside(one: Receptacle, wanted: str | None) -> list[str]:
         return [name for name in belief.inside(one) if kind(name) == wanted]
 
+    alike = thing if _number_of(plan) > 1 else None
+
     def doing(one: Receptacle) -> str | None:
+        if held is None:
+            found = [] if alike and one.kind == place else inside(one, thing)
+            return commands.take.format(thing=found[0], place=one.name) if found else None
         if lamp is not None:
             lamps = inside(one, lamp)
             return commands.use.format(thing=lamps[0], place=one.name) if lamps else None
@@ -190,9 +202,8 @@ def due(plan: Sequence[str], belief: Belief, commands: Commands) -> list[str]:
 
     places = [(one, command) for one in belief.receptacles if (command := doing(one)) is not None]
     # Two things belong in the same receptacle.
-    alike = thing if _number_of(plan) > 1 else None
-    places.sort(key=lambda each: (-len(inside(each[0], alike)), not belief.is_here(each[0].name)))
-    shut = treatment is None or held.treated(treatment)
+    places.sort(key=lambda each: (-len(inside(each[0], alike if held else None)), not belief.is_here(each[0].name)))
+    shut = treatment is None or held is None or held.treated(treatment)
     return [
         (f"open {one.name}" if one.openness == "closed" and shut else command)
         if belief.is_here(one.name)

@@ -5,6 +5,7 @@ Agents keep it in their memories as plain data, so going back restores it.
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,8 +13,9 @@ from housequest.agent.base import Turn
 from housequest.agent.skills.language.requests import PlayerRequest
 from housequest.agent.skills.language.sentences import Surroundings
 from housequest.worlds.household.arrangement import NOTHING_ARRANGED, Arrangement
-from housequest.worlds.household.base import Household
-from housequest.worlds.household.belief import Belief, Receptacle, by_name, kind, names
+from housequest.worlds.household.base import Commands, Household, Move
+from housequest.worlds.household.belief import Belief, BeliefBuilder, Item, Receptacle, by_name, kind, names
+from housequest.worlds.household.company import CompanyMemory, Work, believed, claiming, spoken_for
 from housequest.worlds.household.goals import Goal
 from housequest.worlds.household.talk import Claimed, Finished, Saw, Talk
 from housequest.worlds.shared import WAIT
@@ -38,9 +40,7 @@ class Partnership:
         followers: The players who say that they follow it.
         reported: The places whose contents it reported.
         refused: The last command, if it was refused.
-        goal: The goal that it works on, for an agent that plans for one at a time; 0 for none.
         finished: The goals that other agents say they have finished.
-        idle: Its rounds with nothing to do.
         insisted: The request that it answered with a question; if it comes again, carry it out.
         heeded: How many of the sentences that were said since its last turn it has taken in.
     """
@@ -55,9 +55,7 @@ class Partnership:
     followers: frozenset[str] = frozenset()
     reported: frozenset[str] = frozenset()
     refused: str = ""
-    goal: int = 0
     finished: frozenset[int] = frozenset()
-    idle: int = 0
     insisted: PlayerRequest | None = None
     heeded: int = 0
 
@@ -136,70 +134,99 @@ def goal_at(number: int, sentence: str, household: Household) -> str:
     return f"{clauses[number - 1]}." if number <= len(clauses) else sentence
 
 
-def picking(partnership: Partnership, scene: Surroundings) -> Obliged:
-    """Pick the goal to work on, for an agent that plans for one at a time, by what it holds, was asked to do, has seen, and
-    what nobody else works on. If others work on all that is left it waits, and after a while no longer believes them."""
-    belief, arrangement = scene.belief, partnership.arrangement
-    goals = scene.household.read_goals(scene.goal, belief.kinds)
-    held = {kind(name) for name in belief.carried}
-    claimed = {number for _, number in partnership.claims}
-    told = arrangement.left_out | partnership.finished if partnership.idle < 2 * MOST_WAITS else frozenset[int]()
-    if len(goals) < 2 and not told.intersection({1}):
-        return Obliged(partnership, None)  # with a single goal, everybody searches
-    missing = [number for number, goal in enumerate(goals, start=1) if len(settled(goal, belief)) < goal.count]
-    left = [number for number in missing if number not in told]
-    last = next(reversed(scene.household.steps(scene.goal) or ()), None)
-    # Once all is brought, something may have to be switched on, which is no goal of its own.
-    ends = not left and last is not None and last.verb == "use" and not any(goal.lamp for goal in goals)
+class Picked(NamedTuple):
+    """The choice of a goal.
 
-    def order(number: int) -> tuple[bool, ...]:
-        thing = goals[number - 1].object
-        at = number == partnership.goal
-        seen = any(item.kind == thing and item.where is not None for item in belief.items)
-        return thing not in held, number not in arrangement.mine, number in claimed, not at, not seen
+    Args:
+        company: The memory, with what to say.
+        number: The goal to plan for; 0 for all of them.
+        command: What to do instead of planning; None to plan.
+        house: The house for this goal: with what others told, and without what is theirs or is left to them to search.
+    """
 
-    if partnership.idle < MOST_WAITS:
-        left = [number for number in left if number not in claimed or goals[number - 1].object in held]
-    says: tuple[str, ...] = ()
-    if partnership.goal and partnership.goal not in missing:
-        thing = settled(goals[partnership.goal - 1], belief)[-1]
-        where = next((one.name for one in belief.holders(thing)), "")
-        says = (str(Finished(partnership.goal, thing, where)),) if where else ()
-    if not left:
-        return Obliged(replace(partnership, goal=0, idle=partnership.idle + 1), None if ends or not goals else WAIT, says)
-    number = min(left, key=order)
-    goal = goals[number - 1]
-    if number != partnership.goal and goal.receptacle:
-        says = (*says, str(Claimed(number, goal.object, goal.receptacle or "")))
-    return Obliged(replace(partnership, goal=number), None, says)
-
-
-class Arranged(NamedTuple):
-    """The command to search where an arrangement says first, and the commands that it rules out."""
-
+    company: CompanyMemory
+    number: int
     command: str | None
-    barred: frozenset[str]
+    house: Belief
 
 
-def arranged(partnership: Partnership, scene: Surroundings, *, sought: bool) -> Arranged:
-    """Apply the arrangements about places and things, for an agent that searches by itself; ``sought`` if it searches now."""
-    belief, commands, arrangement = scene.belief, scene.commands, partnership.arrangement
-    unseen = sorted(belief.unsearched, key=lambda one: by_name(one.name))
-    last = [one for one in unseen if arrangement.rank(one.name) == 2]
-    barred = set[str]()
-    if sought and len(last) < len(unseen):
-        barred = {form.format(place=one.name) for one in last for form in (commands.go, "open {place}")}
+def picking(company: CompanyMemory, at: int, scene: Surroundings, found: Sequence[tuple[str, str]] = ()) -> Picked:
+    """Pick the goal to work on, for an agent that plans for one at a time: of the thing in hand, else one that was asked of it,
+    whose thing was seen, or that it is ``at``. If others do all that is left it waits, and after a while no longer believes
+    them. ``found`` are the places that people named for kinds of thing."""
+    belief, commands = scene.belief, scene.commands
     goals = scene.household.read_goals(scene.goal, belief.kinds)
-    done = {name for number, goal in enumerate(goals, start=1) if number != partnership.goal for name in settled(goal, belief)}
-    for name in done | arrangement.kept:
-        item = belief.item(name)
-        if item is not None and item.where is not None:
-            barred.add(commands.take.format(thing=name, place=item.where))
-    told = [place for thing, place in partnership.found if partnership.goal and thing == goals[partnership.goal - 1].object]
-    first = [one for one in unseen if one.name in told] + [one for one in unseen if arrangement.rank(one.name) == 0]
-    if not sought or not first:
-        return Arranged(None, frozenset(barred))
-    place = first[0]
-    if not belief.is_here(place.name):
-        return Arranged(commands.go.format(place=place.name), frozenset(barred))
-    return Arranged(f"{'open' if place.openness == 'closed' else 'examine'} {place.name}", frozenset(barred))
+    house = believed(company, belief)
+    work = Work(company, goals, house)
+    seen = [one.name for one in belief.receptacles if one.contents is not None]
+    company, says = spoken_for(work, company, seen if company.others else ())
+    lamp = next((number for number, goal in enumerate(goals, start=1) if goal.lamp), None)
+    if not goals or (lamp is not None and work.done):
+        return Picked(replace(company, says=says), lamp or 0, None, belief)
+
+    def near(number: int) -> str:
+        """A thing for this goal that was seen and is free, the nearest first."""
+        return min(
+            (item for item in house.items if item.kind == goals[number - 1].object and item.where is not None and _free(item)),
+            key=lambda item: (not belief.is_here(item.where or ""), item.name),
+            default=Item(""),
+        ).name
+
+    def _free(item: Item) -> bool:
+        return item.name not in work.kept and item.name not in work.avoided
+
+    purposes, wanted = work.purposes(), [number for number, count in work.left.items() if count]
+    number, command = 0, None
+    if purposes:
+        thing, number = next(iter(purposes.items()))
+    elif belief.held is not None:
+        thing, command = "", _putting_down(belief, goals, commands)
+    elif wanted:
+        number = min(wanted, key=lambda one: (one not in company.arrangement.mine, not near(one), one != at))
+        thing = near(number)
+    else:
+        # Once all is brought, something may have to be switched on, which is no goal of its own.
+        last = next(reversed(scene.household.steps(scene.goal) or ()), None)
+        ends = work.done and last is not None and last.verb == "use"
+        thing, command = "", WAIT if company.others and not ends else None
+    claims = (Claimed(number, thing, work.fixed(number) or goals[number - 1].receptacle or ""),) if thing else ()
+    company = claiming(company, claims, Move(command, ""), says, belief.hands)
+    if not number:
+        return Picked(company, number, command, belief)
+    others = (work.kept - {*work.settled[number][1]}) | work.avoided
+    return Picked(company, number, command, _for_goal(work, goals[number - 1], house, others, found))
+
+
+def _putting_down(belief: Belief, goals: Sequence[Goal], commands: Commands) -> str | None:
+    """Put what is in hand and no longer needed where it is in nobody's way."""
+    held = belief.held or ""
+    targets = {goal.receptacle for goal in goals if goal.object == kind(held)}
+    open_to = [one for one in belief.receptacles if one.openness != "closed" and one.kind not in targets]
+    here = [one for one in open_to if belief.is_here(one.name)]
+    if here:
+        return commands.puts[0].format(thing=held, place=here[0].name)
+    surfaces = sorted(open_to, key=lambda one: (one.openness is None, by_name(one.name)))
+    return commands.go.format(place=surfaces[0].name) if surfaces else None
+
+
+def _for_goal(work: Work, goal: Goal, house: Belief, others: Container[str], found: Sequence[tuple[str, str]]) -> Belief:
+    """The house without the things of ``others``, and with only those places to search that are this player's turn."""
+    builder = BeliefBuilder(house)
+    for name, place in house.places.items():
+        if place.contents:
+            builder.change(name, contents=tuple(thing for thing in place.contents if thing not in others))
+    for item in house.items:
+        if item.name in others and item.name not in house.carried:
+            del builder.items[item.name]
+    told = {place for thing, place in found if kind(thing) == goal.object}
+    turns = work.search_order(one.name for one in house.receptacles)
+
+    def turn(name: str) -> tuple[bool, int, int]:
+        return name not in told, work.company.arrangement.rank(name), 0 if house.is_here(name) else turns[name]
+
+    unseen = [one.name for one in house.unsearched]
+    first = min(map(turn, unseen), default=None)
+    for name in unseen:
+        if turn(name) != first:
+            builder.change(name, contents=())
+    return builder.belief()

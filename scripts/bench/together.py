@@ -234,36 +234,51 @@ def _livelock(data: Path | None) -> Iterator[str]:
 def _endpoint(data: Path | None) -> Iterator[str]:
     """`react` alone and as two, with a policy behind an endpoint, which reads its prompts and plays like the expert."""
     del data
-    with serve() as server, TemporaryDirectory() as folder:
+    with serve() as server:
 
         def follow(messages: Messages) -> str:
             server.requests.clear()  # those of many games would fill the memory
             return companion(messages)
 
         server.policy, named = follow, f"react={server.model()}"
-        split = {"split": f"chores:{FIRST}..{FIRST + ENDPOINT - 1}", "max_steps": MOST_ROUNDS}
-        alone: dict[str, object] = {"agent": "react", "model": server.model(), "set": {"form": "free"}}
         ways: dict[str, dict[str, object]] = {
-            "alone": alone,
+            "alone": {"agent": "react", "model": server.model(), "set": {"form": "free"}},
             "by twos": {"players": [f"{named}*2"], "agents": {"react": {"form": "free"}}},
             "by twos, silent": {"players": [f"{named}*2"], "agents": {"react": {"form": "free"}}, "talk": "off"},
         }
-        played = dict[str, list[Result]]()
-        for number, (way, settings) in enumerate(ways.items()):
-            place = Path(folder) / str(number)
-            asyncio.run(run_batch(make_run_spec(configure({**split, **settings})), place, RunOptions(concurrency=8)))
-            run = RunFolder(place)
-            played[way] = run.results(run.manifest().tasks)
-    first = played["alone"]
-    for way, games in played.items():
+        yield from _evaluated("react", ways)
+
+
+def _builtin(data: Path | None) -> Iterator[str]:
+    """The model that ships alone, as two, and beside an expert."""
+    del data
+    ways: dict[str, dict[str, object]] = {
+        "alone": {"agent": "reasoner-actor"},
+        "by twos": {"players": ["reasoner-actor*2"]},
+        "by twos, silent": {"players": ["reasoner-actor*2"], "talk": "off"},
+        "beside an expert": {"players": ["expert", "reasoner-actor"]},
+    }
+    yield from _evaluated("builtin", ways)
+
+
+def _evaluated(name: str, ways: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    """Play the chores in each way; the first one is alone."""
+    split = {"split": f"chores:{FIRST}..{FIRST + ENDPOINT - 1}", "max_steps": MOST_ROUNDS}
+    first = list[Result]()
+    for way, settings in ways.items():
+        with TemporaryDirectory() as folder:
+            asyncio.run(run_batch(make_run_spec(configure({**split, **settings})), Path(folder), RunOptions(concurrency=8)))
+            run = RunFolder(Path(folder))
+            games = run.results(run.manifest().tasks)
         calls, read, written = (
             mean(getattr(one, each) or 0 for one in games) for each in ("calls", "prompt_tokens", "completion_tokens")
         )
         rounds = [one.turns for one in games]
-        gain = f", gain {sum(one.turns for one in first) / sum(rounds):.2f}" if games is not first else ""
-        more = f" ({(read + written) / mean(one.tokens or 1 for one in first):.2f} times)" if games is not first else ""
+        gain = f", gain {sum(one.turns for one in first) / sum(rounds):.2f}" if first else ""
+        more = f" ({(read + written) / mean(one.tokens or 1 for one in first):.2f} times)" if first else ""
+        first = first or games
         yield (
-            f"react {way}: {mean(rounds):.1f} rounds{gain}, {calls:.1f} calls, {read:,.0f} tokens read and {written:,.0f} "
+            f"{name} {way}: {mean(rounds):.1f} rounds{gain}, {calls:.1f} calls, {read:,.0f} tokens read and {written:,.0f} "
             f"written a chore{more}, not won {sum(not one.won for one in games)} of {len(games)}"
         )
 
@@ -328,5 +343,6 @@ PARTS: dict[str, Callable[[Path | None], Iterator[str]]] = {
     "single": _single,
     "livelock": _livelock,
     "endpoint": _endpoint,
+    "builtin": _builtin,
     "requests": requests.run,
 }

@@ -27,14 +27,15 @@ from housequest.agent.skills.language.answers import Mind
 from housequest.agent.skills.language.bans import Barred
 from housequest.agent.skills.language.listening import NOTHING_LEFT, Heard, hear
 from housequest.agent.skills.language.sentences import Surroundings
-from housequest.agent.skills.partnership import NOBODY_ASKED, Partnership, arranged, attending, goal_at, picking
+from housequest.agent.skills.partnership import NOBODY_ASKED, Partnership, attending, goal_at, picking
 from housequest.agent.skills.searching import ToldPrior, likeliest, look_for
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.belief import Belief, names
+from housequest.worlds.household.company import ALONE, CompanyMemory, hearing, observing
 from housequest.worlds.household.goals import APPLIANCES, Goal
 from housequest.worlds.household.weighing import Weighed, after_a_look, weigh
 from housequest.worlds.shared import WAIT
@@ -107,8 +108,9 @@ class PlanMemory:
     """The memory of reasoner and actor. ``unreviewed`` are the transitions since the plan was last reviewed; ``asked``
     counts how often the reasoner was asked again. It serves both ways of prompting, since a person may change the model: short
     prompts are rendered from ``state``; ``readings`` are a small model's plans from reading the goal again, in so many
-    ``rounds``. ``untold`` is news that the reasoner has not heard, ``partnership`` keeps the requests of others, and
-    ``weighed`` the odds of the last search."""
+    ``rounds``. ``untold`` is news that the reasoner has not heard, ``partnership`` keeps the requests of others, ``company``
+    what they told and do, ``number`` is the goal that it works on of several, and ``weighed`` keeps the odds of the last
+    search."""
 
     goal: str
     opening: Observation
@@ -128,6 +130,8 @@ class PlanMemory:
     rounds: int = 0
     untold: tuple[str, ...] = ()
     partnership: Partnership = NOBODY_ASKED
+    company: CompanyMemory = ALONE
+    number: int = 0
     weighed: Weighed | None = None
 
 
@@ -200,10 +204,11 @@ class BriefPrompting:
 
     The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads
     the goal several times, and its most frequent answer is tried next (self-consistency, Wang et al., 2023). Hints that say
-    in plain words where to go or what to do are followed without it (`housequest.agent.roles.brief`). If a command was
-    already given with the same knowledge, was declined, or is not among the granted admissible ones, or if the actor walks to
-    where it stands or says that it is stuck, the command that carries the plan out with what was found takes its place; if
-    there is none, the actor chooses another from a list."""
+    in plain words where to go or what to do are followed without it (`housequest.agent.roles.brief`). Of several goals, and in
+    company, it plans for one at a time, in the house that is left to it (`partnership.picking`). If a command was already given
+    with the same knowledge, was declined, names what is not there, or is not among the granted admissible ones, or if the actor
+    walks to where it stands or says that it is stuck, the command that carries the plan out with what was found takes its
+    place; if there is none, the actor chooses another from a list."""
 
     model: Model
     sampling: Sampling
@@ -212,7 +217,12 @@ class BriefPrompting:
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         state = memory.state or brief.BriefState(memory.opening.belief or Belief()).after(memory.played)
-        return replace(memory, played=memory.played + transitions, state=state.after(transitions))
+        company, walk = memory.company, self.household.commands.go.partition("{")[0]
+        for one in transitions:
+            before, state = state.belief, state.after((one,))
+            refused = not one.observation.accepted
+            company = observing(company, one.command, before, state.belief, walk=walk, refused=refused)
+        return replace(memory, played=memory.played + transitions, state=state, company=company)
 
     def hear(self, memory: PlanMemory, turn: Turn, mind: Mind) -> Heard:
         """Read this turn's hints, and answer them by ``mind``."""
@@ -242,27 +252,43 @@ class BriefPrompting:
     def oblige(self, memory: PlanMemory, turn: Turn) -> tuple[PlanMemory, str | None, tuple[str, ...]]:
         """Take in what others said. Returns the memory, the command if they asked for something or it leaves the rest to them,
         and the answers."""
+        assert memory.state is not None
+        company = replace(memory.company, player=turn.player, others=turn.others, says=())
+        company = hearing(company, memory.state.belief, self.goals(memory), turn.news)
         memory, scene, answers = self.take_in(memory, turn)
         obliged = obliging.oblige(memory.partnership, scene)
-        picked = picking(obliged.partnership, scene)
-        says, command = (*answers, *obliged.says, *picked.says), obliged.command or picked.command
-        memory = replace(memory, partnership=picked.partnership)
-        if picked.partnership.goal != obliged.partnership.goal:
+        company = replace(company, arrangement=obliged.partnership.arrangement)
+        memory, says = replace(memory, partnership=obliged.partnership, company=company), (*answers, *obliged.says)
+        if obliged.command is not None:
+            return memory, obliged.command, says
+        memory, command = self.pick(memory, scene)
+        return memory, command, (*says, *memory.company.says)
+
+    def pick(self, memory: PlanMemory, scene: Surroundings) -> tuple[PlanMemory, str | None]:
+        """Pick one of several goals. Returns the memory, and the command if there is nothing to plan."""
+        picked = picking(memory.company, memory.number, scene, memory.partnership.found)
+        state = replace(memory.state or brief.BriefState(scene.belief), others=picked.house)
+        if picked.number != memory.number:
             # A new goal needs a new plan.
-            state = replace(memory.state or brief.BriefState(scene.belief), failed=(), repeated=0, turns=0)
-            memory = replace(memory, state=state, plan=(), step=0, revision=-1, asked=0, readings=(), rounds=0)
-        return memory, command, says
+            state = replace(state, failed=(), repeated=0, turns=0)
+            memory = replace(memory, plan=(), step=0, revision=-1, asked=0, readings=(), rounds=0)
+        return replace(memory, state=state, company=picked.company, number=picked.number), picked.command
+
+    def goals(self, memory: PlanMemory) -> tuple[Goal, ...]:
+        """All goals, if the sentence is in the world's own words."""
+        assert memory.state is not None
+        return tuple(self.household.read_goals(memory.goal, memory.state.belief.kinds))
 
     def goal(self, memory: PlanMemory) -> str:
         """The goal to plan for; of several, the one that it works on."""
-        return goal_at(memory.partnership.goal, memory.goal, self.household) if memory.partnership.goal else memory.goal
+        return goal_at(memory.number, memory.goal, self.household) if memory.number else memory.goal
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
         """The reason to read the goal again, if the plan is done, teaches nothing, or names nothing that was found."""
         state = memory.state
         if state is None or not memory.plan:
             return None
-        if brief.is_done(memory.plan, state.belief):
+        if brief.is_done(memory.plan, state.house):
             return "all steps of the plan are done, but the task is not over"
         if state.repeated >= after:
             return f"{state.repeated} times the actor repeated what had taught it nothing"
@@ -294,8 +320,8 @@ class BriefPrompting:
 
         def left() -> list[ReasonerReply]:
             used = {memory.plan, *failed}
-            others = [one for one in readings if one.steps not in used and not brief.is_done(one.steps or (), state.belief)]
-            found = [one for one in others if brief.is_found(one.steps or (), state.belief)]
+            others = [one for one in readings if one.steps not in used and not brief.is_done(one.steps or (), state.house)]
+            found = [one for one in others if brief.is_found(one.steps or (), state.house)]
             return found if searching else found or others
 
         while not left() and rounds < (1 if searching else len(_WARMTH)):
@@ -331,14 +357,9 @@ class BriefPrompting:
         del revised
         state = memory.state
         assert state is not None
-        scene = Surroundings(state.belief, self.household, memory.goal)
-        barred = state.told.barred(scene, turn.declined)
-        if turn.others:
-            sought = bool(brief.unseen(memory.plan, state.belief)) and state.belief.held is None
-            first = arranged(memory.partnership, scene, sought=sought)
-            barred = barred.also(first.barred)
-            if first.command is not None:
-                return Answer(ActorReply("look there first, as we arranged", None, first.command), "", ()), memory
+        barred = state.told.barred(Surroundings(state.belief, self.household, memory.goal), turn.declined)
+        hidden = (item for item in state.belief.items if item.where is not None and item.name not in state.house.things)
+        barred = barred.also(self.household.commands.take.format(thing=one.name, place=one.where) for one in hidden)
         if (directions := state.told.directions) is not None:
             told = directions.next(state.belief, "\n".join(memory.plan), barred.also(state.tried))
             followed = replace(state.told, directions=told[1] if told else None)
@@ -346,19 +367,21 @@ class BriefPrompting:
             if told is not None:
                 said = f'You said: "{directions.hint}".'
                 return Answer(ActorReply(said, None, told[0]), "", ()), memory
-        if (found := self._search(memory.plan, state.belief, turn.rules, barred, emit)) is not None:
+        if (found := self._search(memory.plan, state, turn.rules, barred, emit)) is not None:
             return Answer(found, "", ()), memory
-        text = brief.acting(memory.plan, state.belief, (*state.tried, *turn.declined))
+        text = brief.acting(memory.plan, state.house, (*state.tried, *turn.declined))
         answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
         if answer.value is not None:
             said, possible, done = answer.value.command, turn.admissible, barred.also(state.idle)
-            due = [each for each in brief.due(memory.plan, state.belief, self.household.commands) if each not in done]
-            due = [each for each in due if possible is None or each in possible]
+            # A small model may make up a name; other than that, what it takes is up to it.
+            strange = not {*state.house.places, *state.house.things}.issuperset(names(said or ""))
+            due = brief.due(memory.plan, state.house, self.household.commands) if strange or state.house.held else []
+            due = [each for each in due if each not in done and (possible is None or each in possible)]
             # To walk to where it stands is refused for certain; what the plan needs there is meant.
             walks = {self.household.commands.go.format(place=one.name) for one in state.belief.here()} if due else set[str]()
-            if due and (said is None or said in done or said in walks):
+            if due and (said is None or strange or said in done or said in walks):
                 return Answer(replace(answer.value, thought="", command=due[0]), "", answer.conversation), memory
-            refused = said is not None and (said in done or (possible is not None and said not in possible))
+            refused = said is not None and (strange or said in done or (possible is not None and said not in possible))
             if refused or (said is None and again):
                 return await self._instead(memory, answer, answer.value, possible, barred, emit)
         return answer, memory
@@ -394,26 +417,31 @@ class BriefPrompting:
         return answer, memory
 
     def _search(
-        self, plan: Sequence[str], belief: Belief, rules: Sequence[Rule], barred: Container[str], emit: Emitter
+        self, plan: Sequence[str], state: brief.BriefState, rules: Sequence[Rule], barred: Container[str], emit: Emitter
     ) -> ActorReply | None:
-        """The next command of a search by location rules; None if the plan's things were seen or no rule is about them."""
-        sought = brief.unseen(plan, belief)
+        """The next command of a search by location rules, or with several goals by counts, since the network never learned to
+        search a part of a house; None if the plan's things were seen, or if alone no rule is about them."""
+        sought, belief = brief.unseen(plan, state.house), state.house
         counts = self.household.counts()
         told = ToldPrior(counts, counts, rules, belief)
-        if not told.about(sought) or (found := look_for(sought, belief, told, counts, barred)) is None:
+        ruled = told.about(sought)
+        if not (ruled or (sought and state.others)) or (found := look_for(sought, belief, told, counts, barred)) is None:
             return None
         place, command = found
         rule = next(filter(None, (told.says(thing, place) for thing in sought)), None)
         if rule is not None:
             messages.emit_rules((rule,), (), emit)
-        why = f"look in the {place} first: {rule.statement}" if rule else f"look in the {place}; no rule names a better place"
+        why = f"look for {' or '.join(map(with_article, sought))} in the {place}"
+        why = (
+            f"look in the {place} first: {rule.statement}" if rule else f"{why}; no rule names a better place" if ruled else why
+        )
         return ActorReply(why, None, command, rule)
 
     def weigh(self, memory: PlanMemory, turn: Turn, command: str, emit: Emitter) -> PlanMemory:
         """Tell the odds of the places with the actor's thought, if the ``command`` searches for something in the plan."""
         state, counts = memory.state, self.household.counts()
         assert state is not None
-        belief, sought = state.belief, brief.unseen(memory.plan, state.belief)
+        belief, sought = state.house, brief.unseen(memory.plan, state.house)
         prior = ToldPrior(counts, counts, turn.rules, belief) if turn.rules else counts
         barred = state.told.barred(Surroundings(belief, self.household, memory.goal), turn.declined)
         weighed = weigh(sought, likeliest(sought, belief, prior, counts), command, belief, barred) if sought else None
@@ -481,7 +509,7 @@ class ReasonerActor:
         assert memory.state is not None
         memory, turn = replace(memory, state=replace(memory.state, told=heard.told)), replace(turn, hints=heard.left)
         says: tuple[str, ...] = ()
-        if turn.others:
+        if turn.others or len(prompting.goals(memory)) > 1:
             memory, command, says = prompting.oblige(memory, turn)
             if command is not None:
                 return Act(command, says), memory

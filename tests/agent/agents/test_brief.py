@@ -291,7 +291,9 @@ COOLED = (PLAN[0], "cool it with the fridge", PLAN[1])
 @pytest.mark.parametrize(
     ("plan", "told", "first"),
     [
-        (PLAN, HELD, None),
+        (PLAN, (), None),
+        (PLAN, HELD, "take mug 1 from desk 1"),
+        (PLAN, (*HELD, SHUT), "go to desk 1"),
         (PLAN, IN_HAND, "go to cabinet 2"),
         (PLAN, (*IN_HAND, SHUT), "open cabinet 1"),
         (
@@ -305,7 +307,7 @@ COOLED = (PLAN[0], "cool it with the fridge", PLAN[1])
         (("sing", "dance"), IN_HAND, None),
     ],
 )
-def test_the_plan_is_carried_out_with_what_is_in_the_hand(
+def test_the_plan_is_carried_out_with_what_was_found(
     plan: tuple[str, ...], told: tuple[tuple[str, str], ...], first: str | None
 ) -> None:
     assert next(iter(brief.due(plan, after(*told).belief, COMMANDS)), None) == first
@@ -316,6 +318,15 @@ def test_an_actor_that_walks_on_the_spot_with_the_thing_in_hand_puts_it_down() -
     told = plays([put("diningtable"), *[put("fridge")] * 99], *commands, then="go to diningtable 1", max_turns=4)
     stepped = of(events.Stepped, told)
     assert stepped[-1].command == "move potato 1 to diningtable 1" and all(step.accepted for step in stepped)
+
+
+def test_a_place_that_an_actor_made_up_is_never_gone_to() -> None:
+    searching = of(events.Stepped, plays([put("diningtable")], then="go to fridge 7", max_turns=4))
+    assert all(step.accepted for step in searching)
+    found = of(
+        events.Stepped, plays([put("diningtable")], "go to countertop 1", then="take potato 9 from fridge 1", max_turns=3)
+    )
+    assert [step.command for step in found[1:]] == ["take potato 1 from countertop 1", "go to diningtable 1"]
 
 
 def test_an_actor_that_is_stuck_in_vain_does_not_use_up_the_revisions() -> None:
