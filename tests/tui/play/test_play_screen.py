@@ -328,6 +328,7 @@ class Slow(Wrapper):
         raise Unsupported("It cannot be copied.")
 
 
+@World.register
 class SlowWorld:
     """A world whose envs take their time, in threads."""
 
