@@ -13,7 +13,7 @@ from housequest.agent.base import Turn
 from housequest.agent.skills.language.requests import PlayerRequest
 from housequest.agent.skills.language.sentences import Surroundings
 from housequest.worlds.household.arrangement import NOTHING_ARRANGED, Arrangement
-from housequest.worlds.household.base import Commands, Household, Move
+from housequest.worlds.household.base import Household, Move
 from housequest.worlds.household.belief import Belief, BeliefBuilder, Item, Receptacle, by_name, kind, names
 from housequest.worlds.household.company import CompanyMemory, Work, believed, claiming, spoken_for
 from housequest.worlds.household.goals import Goal
@@ -154,8 +154,7 @@ def picking(company: CompanyMemory, at: int, scene: Surroundings, found: Sequenc
     """Pick the goal to work on, for an agent that plans for one at a time: of the thing in hand, else one that was asked of it,
     whose thing was seen, or that it is ``at``. If others do all that is left it waits, and after a while no longer believes
     them. ``found`` are the places that people named for kinds of thing."""
-    belief, commands = scene.belief, scene.commands
-    goals = scene.household.read_goals(scene.goal, belief.kinds)
+    belief, goals = scene.belief, scene.household.read_goals(scene.goal, scene.belief.kinds)
     house = believed(company, belief)
     work = Work(company, goals, house)
     seen = [one.name for one in belief.receptacles if one.contents is not None]
@@ -180,7 +179,7 @@ def picking(company: CompanyMemory, at: int, scene: Surroundings, found: Sequenc
     if purposes:
         thing, number = next(iter(purposes.items()))
     elif belief.held is not None:
-        thing, command = "", _putting_down(belief, goals, commands)
+        thing, command = "", _putting_down(company, scene, goals)
     elif wanted:
         number = min(wanted, key=lambda one: (one not in company.arrangement.mine, not near(one), one != at))
         thing = near(number)
@@ -197,16 +196,21 @@ def picking(company: CompanyMemory, at: int, scene: Surroundings, found: Sequenc
     return Picked(company, number, command, _for_goal(work, goals[number - 1], house, others, found))
 
 
-def _putting_down(belief: Belief, goals: Sequence[Goal], commands: Commands) -> str | None:
-    """Put what is in hand and no longer needed where it is in nobody's way."""
+def _putting_down(company: CompanyMemory, scene: Surroundings, goals: Sequence[Goal]) -> str | None:
+    """The next command to put what is in hand, and not needed, where it is in nobody's way; None if nothing takes it."""
+    belief, commands, counts = scene.belief, scene.commands, scene.household.counts()
     held = belief.held or ""
     targets = {goal.receptacle for goal in goals if goal.object == kind(held)}
-    open_to = [one for one in belief.receptacles if one.openness != "closed" and one.kind not in targets]
-    here = [one for one in open_to if belief.is_here(one.name)]
-    if here:
-        return commands.puts[0].format(thing=held, place=here[0].name)
-    surfaces = sorted(open_to, key=lambda one: (one.openness is None, by_name(one.name)))
-    return commands.go.format(place=surfaces[0].name) if surfaces else None
+
+    def worse(one: Receptacle) -> tuple[bool, bool, bool, tuple[str, int]]:
+        return not counts.takes(one.name, held), not belief.is_here(one.name), one.openness == "closed", by_name(one.name)
+
+    for one in sorted((one for one in belief.receptacles if one.kind not in targets), key=worse):
+        put = commands.puts[0].format(thing=held, place=one.name)
+        if put not in company.doubted:
+            here = f"open {one.name}" if one.openness == "closed" else put
+            return here if belief.is_here(one.name) else commands.go.format(place=one.name)
+    return None
 
 
 def _for_goal(work: Work, goal: Goal, house: Belief, others: Container[str], found: Sequence[tuple[str, str]]) -> Belief:

@@ -313,6 +313,9 @@ class BriefPrompting:
         if not memory.plan or turn.hints:
             answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
             return answer, replace(memory, state=state, readings=(), rounds=0)
+        if memory.number and (goal := self.household.read_goal(sentence)) is not None:
+            # Goals by the clause are in the world's own words, which have one meaning.
+            return Answer(ReasonerReply("", plan_of(goal)), "", ()), replace(memory, state=state)
         # An unseen thing may still be there, so only a plan for a seen one is better.
         searching = state.misses_all(memory.plan)
         failed = state.failed if searching else (*state.failed, memory.plan)
@@ -373,15 +376,16 @@ class BriefPrompting:
         answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
         if answer.value is not None:
             said, possible, done = answer.value.command, turn.admissible, barred.also(state.idle)
-            # A small model may make up a name; other than that, what it takes is up to it.
-            strange = not {*state.house.places, *state.house.things}.issuperset(names(said or ""))
-            due = brief.due(memory.plan, state.house, self.household.commands) if strange or state.house.held else []
+            # A small model may make up a name, and may be at a loss in a house that it shares. What it takes is else up to it.
+            lost = not {*state.house.places, *state.house.things}.issuperset(names(said or ""))
+            clear = lost or state.others is not None or state.house.held is not None
+            due = brief.due(memory.plan, state.house, self.household.commands) if clear else []
             due = [each for each in due if each not in done and (possible is None or each in possible)]
             # To walk to where it stands is refused for certain; what the plan needs there is meant.
             walks = {self.household.commands.go.format(place=one.name) for one in state.belief.here()} if due else set[str]()
-            if due and (said is None or strange or said in done or said in walks):
+            if due and (said is None or lost or said in done or said in walks):
                 return Answer(replace(answer.value, thought="", command=due[0]), "", answer.conversation), memory
-            refused = said is not None and (strange or said in done or (possible is not None and said not in possible))
+            refused = said is not None and (lost or said in done or (possible is not None and said not in possible))
             if refused or (said is None and again):
                 return await self._instead(memory, answer, answer.value, possible, barred, emit)
         return answer, memory
