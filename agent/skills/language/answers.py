@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from housequest.agent.skills import naming
+from housequest.agent.skills.language import grounding
 from housequest.agent.skills.language.sentences import Question, QuestionKind, Surroundings
-from housequest.worlds.household.belief import Belief, Item, kind
+from housequest.worlds.household.belief import Belief, Item, by_name, kind
 from housequest.worlds.household.goals import APPLIANCES, PLACES
 
+_SHORT = 3
 _MOST = 4
 """Names in one answer, before it says "and others"."""
 
@@ -60,7 +64,7 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
             return _here(belief)
         case "unseen":
             unseen = [one.name for one in belief.unsearched]
-            return f"I have not looked into {_listed(unseen)} yet." if unseen else "I have looked everywhere."
+            return f"I have not looked into {_listed(ranges(unseen))} yet." if unseen else "I have looked everywhere."
         case "seen" if about is None:
             return _seen(belief)
         case "seen":
@@ -70,8 +74,11 @@ def answer(question: Question, scene: Surroundings, mind: Mind) -> str:
             return _here(belief) if about is None else _about_place(about, belief) or _whereabouts(about, belief)
         case "state":
             return _state(about, belief)
+        case "can" if question.verb in ("go", "search", "examine") and (told := _about_place(about, belief)) is not None:
+            return told
         case "how" | "can":
-            return _how(about, scene)
+            device = (one for one, used in APPLIANCES.items() if about is not None and used == kind(about))
+            return _how(question.verb or next(device, None), scene)
         case _:
             return "I cannot answer that. Ask why, what next, where a thing is, what I hold or saw, or how to do something."
 
@@ -122,12 +129,25 @@ def _here(belief: Belief) -> str:
     if belief.at is None:
         return "I stand in the middle of the room."
     things = [name for one in belief.here() for name in belief.inside(one)]
-    return f"I am at {belief.at}." + (f" Here I see {_listed(things)}." if things else "")
+    room = belief.room_of(belief.at)
+    at = belief.at if room in (None, belief.at) else f"{belief.at} in {room}"
+    rooms = f" The rooms: {', '.join(belief.rooms)}." if belief.rooms else ""
+    return f"I am at {at}." + (f" Here I see {_listed(things)}." if things else "") + rooms
+
+
+def ranges(places: Collection[str]) -> list[str]:
+    """Places in order; many of a kind as "cabinet 1 to 8"."""
+    parts = list[str]()
+    for of_kind, alike in groupby(sorted(places, key=by_name), key=kind):
+        names = list(alike)
+        first, last = (int(name.rpartition(" ")[2]) for name in (names[0], names[-1]))
+        parts += [f"{of_kind} {first} to {last}"] if len(names) > _SHORT and last - first == len(names) - 1 else names
+    return parts
 
 
 def _seen(belief: Belief) -> str:
     looked = [one.name for one in belief.receptacles if one.contents is not None]
-    return f"I have looked into {', '.join(looked)}." if looked else "I have looked into nothing yet."
+    return f"I have looked into {', '.join(ranges(looked))}." if looked else "I have looked into nothing yet."
 
 
 def _about_place(said: str | None, belief: Belief) -> str | None:
@@ -140,9 +160,9 @@ def _about_place(said: str | None, belief: Belief) -> str | None:
         return f"I know of no {said} here." if named in PLACES and not _things(said, belief) else None
     unseen = [one.name for one in there if one.contents is None]
     known = [f"In {one.name} I saw {_listed(belief.inside(one)) or 'nothing'}." for one in there if one.contents is not None]
-    left = f" I have not looked into {_listed(unseen)} yet." if unseen else ""
+    left = f" I have not looked into {_listed(ranges(unseen))} yet." if unseen else ""
     if not known:
-        return f"I know of {_listed([one.name for one in there])}.{left}"
+        return f"I know of {_listed(ranges([one.name for one in there]))}.{left}"
     return f"{' '.join(known[:_MOST])}{left}"
 
 
@@ -157,7 +177,7 @@ def _whereabouts(said: str, belief: Belief) -> str:
         held = [f"I hold {item.name}." for item in seen if item.name in belief.carried]
         return " ".join([*held, *(f"I saw {item.name} in {item.where}." for item in seen if item.where is not None)])
     unseen = [one.name for one in belief.unsearched]
-    left = f"I have not looked into {_listed(unseen)}."
+    left = f"I have not looked into {_listed(ranges(unseen))}."
     return f"I have not seen it yet. {left}" if unseen else "I have looked everywhere and not seen it."
 
 
@@ -171,11 +191,12 @@ def _state(about: str | None, belief: Belief) -> str:
     return f"As far as I know, {'; '.join(told[:_MOST])}." if told else "I have not seen it yet."
 
 
-def _how(about: str | None, scene: Surroundings) -> str:
-    """The commands that there are, those about the thing or place first."""
-    forms = [form.pattern for form in scene.commands.forms]
-    if about is not None and kind(about) in APPLIANCES.values():
-        verb = next(treatment for treatment, device in APPLIANCES.items() if device == kind(about))
-        forms.sort(key=lambda form: not form.startswith(verb))
-    told = "; ".join(form.replace("{", "").replace("}", "") for form in forms)
-    return f"The commands are: {told}; look; inventory."
+def _how(verb: str | None, scene: Surroundings) -> str:
+    """The commands for a verb; the verbs of all commands if there are none for it."""
+    used = APPLIANCES.get(verb or "", "receptacle")
+    forms = [form.pattern.replace("{receptacle}", used) for form in scene.commands.forms]
+    fitting = [re.sub("[{}]", "", form) for form in forms if grounding.verb_of(form, scene.commands) == verb]
+    if fitting:
+        return f"The command for that: {'; or: '.join(fitting)}."
+    verbs = dict.fromkeys((*(form.pattern.partition(" {")[0] for form in scene.commands.forms), "look", "inventory"))
+    return f"The commands are: {', '.join(verbs)}."

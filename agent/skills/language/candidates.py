@@ -81,14 +81,17 @@ def read_candidate(
         return PlayersLine(said, says=told or "I cannot answer that.", asked=True)
     kinds = {*(skill.kind for skill in named_skills().values()), *(one.kind for one in known if one.kind)}
     text = wording.spelled(wording.plain(said), Belief(), kinds)
-    text = wording.bare(wording.joined(text.strip(" .,!")))
+    parts = [wording.bare(wording.joined(part.strip(" .,!"))) for part, _ in wording.clauses(text)]
+    orders = [part for part in parts if wording.verb_of(part) or _WORDS["turns"].match(part)]
+    text = (orders or parts or [""])[0]
     if wording.SHAPES["no"].match(text):
         return PlayersLine(said, says="Nothing is sent.", asked=True)
     if _WORDS["around"].fullmatch(text):
         return PlayersLine(said, says=f"{last} There are: {bare}.".strip() if bare else last, asked=True)
     found, why = _meant(text, known)
     if len(found) == 1:
-        return PlayersLine(said, (found[0].command,))
+        several = len(orders) > 1 or (found[0].thing is None and _WORDS["several"].search(text) is not None)
+        return PlayersLine(said, (found[0].command,), says="One command at a time." if several else "")
     if found:
         some = tuple(one.command for one in found[: grounding.MOST_CHOICES])
         return PlayersLine(said, says="Which one?", choices=some)

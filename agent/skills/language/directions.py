@@ -24,6 +24,13 @@ class Directions:
     search: bool = False
     known: frozenset[str] = frozenset()
 
+    def then(self, more: Directions) -> Directions:
+        """These directions, and then ``more``; the latter alone if their places would come before these acts."""
+        if self.acts and more.places:
+            return more
+        hint, places = f"{self.hint}, {more.hint}", (*self.places, *more.places)
+        return replace(more, hint=hint, places=places, acts=(*self.acts, *more.acts))
+
     def next(self, belief: Belief, wanted: str, barred: Container[str] = ()) -> tuple[str, Directions] | None:
         """The next command that is not ``barred``, and the directions left; ``wanted`` is any text that names wanted kinds."""
         kinds = frozenset(re.findall(r"[a-z]+", wanted.lower()))

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 
 from housequest.agent.skills import naming
 from housequest.worlds.household.base import Commands, Household
-from housequest.worlds.household.belief import Belief, Item, kind
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.goals import APPLIANCES, KNIVES, PLACES, Treatment
 from housequest.worlds.text import with_article
 
 _BETWEEN = r"(?: (?:the|a|an|my|your|our|that|this|other|another|some|one|of|same|nearest|closest|empty|open|closed|kitchen))*$"
 _ROLE = re.compile(rf"\b(from|off|out of|inside|into|in|onto|on|to|at|with|using|under|near|by|behind){_BETWEEN}")
 _OTHER = re.compile(r"\b(?:other|another|different|else)(?: one)?\b")
+_EVERY = re.compile(r"\b(?:every|each|all)\b")
+_BOTH = re.compile(r"\b(?:both|all|every|two|three|everything)\b")
 _IT = re.compile(r"\b(?:it|him|her|that|this|them|these|those|one)\b(?! \w+ \d)")
 MOST_CHOICES = 3
 _SOME = 5
@@ -33,6 +35,8 @@ _NOWHERE = re.compile(
     r"(?!(?:it|there|here|that|this|them|hand|place|again|back|of)\b)([a-z]{3,})"
 )
 """A place that is none of the house's."""
+_AWAY = re.compile(r"\b(?:to|into|onto|from) (?:the|my|your|our) ([a-z]{3,})$")
+"""The same for an order to take a thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +187,11 @@ class Grounder:
         # "The red one, not the blue one" orders nothing about the other.
         rest = re.sub(r"(?<=\w),? (?:and )?(?:but )?not (?:the|that|this|to|in|on|from)\b.*", "", rest)
         if verb in ("open", "close"):
-            rest = re.sub(r"\bdoor\b", "", rest)
+            rest = re.sub(r"^(?:the|its|that|this) door\b|\bdoor\b", "", rest).strip()
         text = in_names_of_the_house(rest, self.belief)
         spoken_of = naming.mentions(self.belief.kinds, rest)
         self._plural = {one for one, start, end in spoken_of if rest[start:end].endswith("s") and not one.endswith("s")}
+        self._plural |= {kind_of for kind_of, _, _ in naming.mentions(self.belief.kinds, rest) if _EVERY.search(rest)}
         named = [*mentions(text, self.belief, self.household)]
         if not named and _OTHER.search(text) is not None:
             spoken = self.place or self.belief.at if verb in ("go", "open", "close", "search") else self.thing or self.held
@@ -260,7 +265,7 @@ class Grounder:
         if said.other:
             alike = [item for item in alike if item.name not in (self.thing, self.held)] or alike
         here = {name for one in self.belief.here() for name in self.belief.inside(one)} | {*self.belief.beside}
-        return sorted(alike, key=lambda item: (item.name not in here, int(item.name.split()[-1])))
+        return sorted(alike, key=lambda item: (item.name != self.thing, item.name not in here, int(item.name.split()[-1])))
 
     def _it(self, text: str) -> str | None:
         """The thing that a pronoun means: what is held, else what was last spoken of, else the only thing here."""
@@ -270,10 +275,15 @@ class Grounder:
             return self.held
         if self.thing is not None:
             return self.thing
-        here = [name for one in self.belief.here() for name in self.belief.inside(one)] or [*self.belief.beside]
+        return self._one_of([name for one in self.belief.here() for name in self.belief.inside(one)] or [*self.belief.beside])
+
+    def _one_of(self, here: Sequence[str]) -> str | None:
+        """The only one of several things; else asks which is meant."""
         if 1 < len(here) <= MOST_CHOICES:
             self.choices = tuple(here)
             self._refuse(f"Which one: {', '.join(here[:-1])} or {here[-1]}?")
+        elif len(here) > 1:
+            self._refuse("I do not know which thing you mean; name it.")
         return here[0] if len(here) == 1 else None
 
     def _thing(self, text: str, named: Sequence[Mention], *, hold: bool) -> str | None:
@@ -324,6 +334,9 @@ class Grounder:
         if place is None:
             there = self._there(text)
             return [f"examine {there}"] if there else None
+        if place.number is None and place.kind in self._plural and (alike := self._unsearched(place.kind)):
+            opens = any(one.kind == place.kind and one.openness in ("open", "closed") for one in self.belief.receptacles)
+            return [f"open {one.name}" if opens else self.commands.go.format(place=one.name) for one in alike]
         name = self._place_of(place, here=False)
         if name is None:
             return []
@@ -332,6 +345,9 @@ class Grounder:
         if one.openness == "closed":
             return [f"open {name}"]
         return [f"examine {name}"] if self.belief.is_here(name) else [self.commands.go.format(place=name)]
+
+    def _unsearched(self, of_kind: str) -> list[Receptacle]:
+        return sorted((one for one in self.belief.unsearched if one.kind == of_kind), key=lambda one: one.number)
 
     def _open(self, text: str, named: Sequence[Mention]) -> list[str] | None:
         place = next((one for one in named if one.is_place), None)
@@ -354,14 +370,22 @@ class Grounder:
             and (place := next((one for one in named if one.is_place), None)) is not None
             and _IT.search(text) is None
         ):
+            if _BOTH.search(text) and (where := self._place_of(place)) is not None:
+                name = self._one_of(self.belief.inside(self.belief.places[where]))
+                return [] if name is None else self._first_take(name)
             if place.role:
                 return None
             return self._refuse(f"{with_article(place.kind).capitalize()} cannot be carried.")
+        unknown = _AWAY.search(text)
+        if unknown is not None and unknown[1] not in {one.kind for one in named} and not any(one.is_place for one in named):
+            return self._refuse(f"I know of no {unknown[1]} here.")
         acts = list[str]()
         for said in things[:2] or [None]:
             name = self._thing(text, [said, *(one for one in named if one.is_place)] if said else named, hold=False)
             if name is None:
                 return acts or ([] if self.refused else None)
+            if said is not None and _BOTH.search(text) and self.belief.hands == 1 and len(self._things(said)) > 1:
+                self._refuse("I can hold one thing at a time.")
             item = self.belief.item(name)
             target = next((one for one in named if one.is_place and one.role in _TO), None)
             if target is None and (item is None or name in self.belief.carried):

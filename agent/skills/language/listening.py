@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice, repeat
+from itertools import chain, islice, repeat
 from typing import NamedTuple
 
 from housequest.agent.skills import naming
 from housequest.agent.skills.language import grounding, sentences, wording
-from housequest.agent.skills.language.answers import Mind, answer
+from housequest.agent.skills.language.answers import Mind, answer, ranges
 from housequest.agent.skills.language.bans import Ban, Barred, unmet
 from housequest.agent.skills.language.directions import Directions, directed
 from housequest.agent.skills.language.sentences import Surroundings, Understood
-from housequest.worlds.household.belief import by_name, kind
+from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import APPLIANCES
 from housequest.worlds.text import cut_at_word
 
 PASSED_ON = " I pass it on to the model."
 """An agent that has a model says this of a hint that it did not understand."""
 
+_ADDS = wording.SHAPES["adds"]
 _WHY_NOT = wording.SHAPES["why_not"]
-_QUOTED, _PLACES, _SHORT = 40, 5, 3
+_QUOTED, _PLACES = 40, 5
 NOTHING_SAID = "You have said nothing about that."
 FORGOTTEN = "I forget what you said about that."
 NOTHING_LEFT = "You ruled out all that is left ({}). Take that back, or tell me what to do."
@@ -52,7 +53,7 @@ class Advice:
     def ruled_out(self) -> str:
         """All that a person ruled out, in words; empty if nothing."""
         acts = [f"not to {' or '.join(dict.fromkeys(ban.said for ban in self.bans))}"] if self.bans else []
-        return "; ".join((*([f"not to search {_row(self.avoided)}"] if self.avoided else ()), *acts))
+        return "; ".join((*([f"not to search {', '.join(ranges(self.avoided))}"] if self.avoided else ()), *acts))
 
     def is_about(self, named: str) -> bool:
         """True if the person ruled out something of this kind or name."""
@@ -84,6 +85,8 @@ class Advice:
     def after(self, reading: Understood, scene: Surroundings) -> Advice:
         """The advice with a hint: it adds to earlier ones, and contradicts them where it names the same places and acts."""
         directions = directed(reading, scene)
+        if directions is not None and self.directions is not None and _ADDS.match(reading.said.lower()):
+            directions = self.directions.then(directions)
         places = directions.places if directions is not None else ()
         opened = (*reading.acts, *(f"open {place}" for place in places))
         bans = tuple(one for one in self.bans if not any(one.forbids(act, scene.commands) for act in opened))
@@ -107,16 +110,6 @@ class Advice:
         shut = [name for name in shut if any(ban.forbids(f"open {name}", commands) for ban in self.bans)]
         listed |= {pattern.format(place=place) for place in shut for pattern in (commands.go, "examine {place}")}
         return Barred(frozenset({*listed, *declined}), self.bans, commands)
-
-
-def _row(places: Collection[str]) -> str:
-    """Places in a row; many of a kind as "cabinet 1 to 8"."""
-    parts = list[str]()
-    for of_kind, alike in groupby(sorted(places, key=by_name), key=kind):
-        names = list(alike)
-        first, last = (int(name.rpartition(" ")[2]) for name in (names[0], names[-1]))
-        parts += [f"{of_kind} {first} to {last}"] if len(names) > _SHORT and last - first == len(names) - 1 else names
-    return ", ".join(parts)
 
 
 class Heard(NamedTuple):

@@ -82,7 +82,8 @@ def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None =
         text = grounding.in_names_of_the_house(wording.plain(said), scene.belief)
         named = list(dict.fromkeys(naming.named_places([*unseen], text)))
         if len(named) != 1 or not (reading.refused or "").startswith(grounding.UNSEEN):
-            says = reading.refused or ("You decide where to look." if reading.avoid else UNREAD)
+            kept = "You decide where to look." if reading.avoid else "Nothing is sent." if reading.bans else UNREAD
+            says = reading.refused or kept
             return PlayersLine(said, says=own(says), choices=reading.choices)
         # A thing that was not seen yet may be where the person says.
         orders = replace(orders, places=(named[0],))
@@ -93,7 +94,7 @@ def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None =
 
 
 _TAKEN_BACK = ("take", "put", "open", "close")
-UNREAD = "That is neither a command here nor an order that I can read. Nothing is sent."
+UNREAD = "I cannot read that as an order. Nothing is sent."
 
 
 def _done(acts: Sequence[str], scene: Surroundings) -> str:

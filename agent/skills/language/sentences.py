@@ -8,6 +8,7 @@ reason.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -20,7 +21,7 @@ from housequest.worlds.household.belief import Belief, kind
 
 Control = Literal["stop", "wait", "go on", "no", "forget", "undo"]
 QuestionKind = Literal[
-    "unseen", "told", "state", "how", "turns", "goal", "left", "why", "plan", "holding", "here", "seen", "where", "can", "other"
+    "unseen", "told", "state", "why", "how", "turns", "goal", "left", "plan", "holding", "here", "seen", "where", "can", "other"
 ]
 _CONTROL_KINDS: tuple[Control, ...] = get_args(Control)
 _QUESTION_KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
@@ -55,11 +56,13 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the kind of thing or place, or the name, that it is ``about``; ``besides`` are others to choose from."""
+    """A question and the kind of thing or place, or the name, that it is ``about``; ``besides`` are others to choose from, and
+    ``verb`` is that of an order that it speaks of."""
 
     kind: QuestionKind
     about: str | None = None
     besides: tuple[str, ...] = ()
+    verb: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ def read(
     told, reading = _Told(scene), Understood(said)
     if spoken_of is not None:
         told.thing, told.place = (None, spoken_of) if spoken_of in scene.belief.places else (spoken_of, None)
-    told.name(scene.proposed)
+    told.name(scene.proposed or (scene.last if player and spoken_of is None else ""))
     for clause, asked in wording.clauses(text):
         reading = _clause(clause, asked, told, reading, player)
     if reading.question is not None and (told.asked_last or not told.acts):
@@ -203,13 +206,14 @@ def _clause(clause: str, asked: bool, told: _Told, reading: Understood, player: 
         return replace(reading, control=reading.control or control)
     if (question := _question(clause, bare, asked)) is not None:
         told.asked_last = True
-        return replace(reading, question=reading.question or Question(question[0], _about(question[1], told)))
+        verb = wording.verb_of(_ASKED.sub("", question[1])) or (None,)
+        return replace(reading, question=reading.question or Question(question[0], _about(question[1], told), verb=verb[0]))
     if asked and (wonders := _wonders(clause, bare, told)) is not None:
         told.asked_last = True
         return replace(reading, question=reading.question or wonders)
     told.asked_last = False
     if (beyond := wording.is_beyond(bare)) is not None:
-        told.refused = told.refused or f"I cannot {beyond} anything here."
+        told.refused = told.refused or f"I cannot {beyond} here."
         return reading
     other = _SHAPES["other"].fullmatch(bare) is not None and not told.acts
     if not other and _SHAPES["no"].match(bare):
@@ -255,7 +259,11 @@ def _named(clause: str, bare: str, told: _Told, *, player: bool, no: bool) -> bo
 
 def _hint(clause: str, told: _Told) -> None:
     """Keep a clause that is no order, and what it speaks of for the pronouns after it."""
-    told.hints.append(_SHAPES["suggested"].sub("", clause))
+    clause = _SHAPES["suggested"].sub("", clause)
+    if told.place is not None:
+        # "That drawer" is the one spoken of.
+        clause = re.sub(rf"\b(?:this|that) {kind(told.place)}\b(?! \d)", told.place, clause)
+    told.hints.append(clause)
     _speak_of(clause, told)
 
 
@@ -283,7 +291,7 @@ def _again(clause: str, told: _Told) -> bool:
     named = [*grounding.mentions(text, scene.belief, scene.household)]
     right = [one for one in named if not (one.is_place and any(map(one.means, denied)))]
     bare = wording.bare(clause)
-    if verb is not None and not named and _SHAPES["other"].fullmatch(bare):
+    if verb is not None and not right and _SHAPES["other"].fullmatch(bare):
         # "The other one" is another than that of the command.
         told.name(last)
         return _order(verb, "the other one", told, player=True)
@@ -296,6 +304,8 @@ def _again(clause: str, told: _Told) -> bool:
     return _order(verb, right[0].said if not right[0].other else f"other {right[0].said}", told, player=True)
 
 
+_ASKED = re.compile(r"^.*?\b(?:i|we|you|one|to)\b (?:(?:allowed|able|supposed|going) to )?(?=\w)")
+"""The words before the verb of "how do I open it"."""
 _WITHOUT_A_MARK: tuple[QuestionKind, ...] = ("told", "turns", "goal", "left", "how")
 """Questions that no other words begin like."""
 
@@ -370,9 +380,20 @@ def _about(text: str, told: _Told) -> str | None:
     found = sorted(grounding.mentions(text, scene.belief, scene.household), key=lambda one: one.is_place)
     if found:
         return found[0].said
-    if re.search(r"\b(?:it|that|this|them)\b", text) and scene.belief.held:
-        return kind(scene.belief.held)
-    return None
+    if _OF_A_PLACE.search(text):
+        return told.place or scene.belief.at
+    if re.search(r"\b(?:it|that|this|them)\b", text) and (scene.belief.held or told.thing):
+        return scene.belief.held or told.thing
+    unknown = _UNKNOWN.search(text)
+    return None if unknown is None else unknown[1]
+
+
+_OF_A_PLACE = re.compile(r"\b(?:in|inside|on) (?:it|that|this|there)\b|\b(?:it|that|this) (?:open|closed|shut|empty|full)\b")
+_UNKNOWN = re.compile(
+    r"\b(?:where (?:is|are|was|were)|(?:is|are) there) (?:the|an?|any|some|my|another) "
+    r"(?!(?:thing|other|one|more|way)\b)([a-z]{3,})"
+)
+"""Asks for something of a kind that no house has."""
 
 
 def _order(verb: str, rest: str, told: _Told, *, player: bool) -> bool:
@@ -428,8 +449,9 @@ def _hinted(reading: Understood, text: str, scene: Surroundings, *, player: bool
         told.refused = told.refused or missing
         return reading
     if len(places) > 1:
-        unseen = {one.name for one in belief.unsearched}
-        places = tuple(one for one in places if one in unseen) or places
+        # Of several of a kind, those that were searched are left out; one that is named alone is meant.
+        unseen, kinds = {one.name for one in belief.unsearched}, Counter(map(kind, places))
+        places = tuple(one for one in places if one in unseen or kinds[kind(one)] == 1) or places
     things = [one for one in grounding.mentions(text, belief, scene.household) if not one.is_place]
     if things and len(places) == 1 and not _SHAPES["hedged"].search(text) and _SHAPES["stated"].search(text) and not player:
         return replace(reading, known=((things[0].said, places[0]),), avoid=avoided)

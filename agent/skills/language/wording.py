@@ -29,7 +29,16 @@ _BARE = {
     **{f"{word}nt": f"{word} not" for word in ("could", "would", "should", "must")},
     **{"cannot": "can not", "wont": "will not", "im": "i am", "ive": "i have", "youre": "you are", "youve": "you have"},
     **{"thats": "that is", "theres": "there is", "whats": "what is", "wheres": "where is", "hows": "how is", "whos": "who is"},
-    **{"its": "it is", "lets": "let us", "dunno": "do not know", "u": "you", "ur": "your", "r": "are", "y": "why"},
+    **{
+        "its": "it is",
+        "lets": "let us",
+        "dunno": "do not know",
+        "nvm": "never mind",
+        "u": "you",
+        "ur": "your",
+        "r": "are",
+        "y": "why",
+    },
     **{"wanna": "want to", "gonna": "going to", "gotta": "got to", "ill": "i will", "id": "i would", "hes": "he is"},
     **{"ca": "can", "wo": "will", "wut": "what", "wat": "what", "da": "the", "dat": "that", "ya": "you", "plz": "please"},
 }
@@ -63,7 +72,7 @@ _BEFORE, _AFTER = re.compile(_PHRASES["fillers"]["before"]), re.compile(_PHRASES
 
 def plain(said: str) -> str:
     """The text in small letters, with "don't" and "whats" written out."""
-    text = said[:LONGEST].lower().replace("’", "'").replace("`", "'")
+    text = said[:LONGEST].lower().replace("’", "'").replace("`", "'").replace("&", " and ")
     text = _IS.sub(r"\1 is", re.sub(r"([a-z])\1{2,}", r"\1", text))
     text = text.replace("whatcha", "what you").replace("gotcha", "got you")
     for short, whole in _SHORT.items():

@@ -70,6 +70,11 @@ def test_all_else_is_answered_and_sends_nothing(said: str, answer: str) -> None:
     assert line.shown.startswith(answer)
 
 
+@pytest.mark.parametrize("said", ["turn left and go forward", "turn left, then open the fridge", "turn left twice"])
+def test_of_several_orders_the_first_is_read_and_that_is_said(said: str) -> None:
+    assert read(said).shown == "→ RotateLeft  One command at a time."
+
+
 def test_skills_are_read_too() -> None:
     skills = ("find a mug", "find an egg", "pick up the egg", "open the fridge")
     for said, command in (("go to the mug", "find a mug"), ("find egg", "find an egg"), ("grab the egg", "pick up the egg")):
