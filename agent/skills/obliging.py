@@ -76,7 +76,7 @@ def heed(
             continue
         obeyed = who in turn.obeyed
         reading = sentences.read(to_me, scene, company=True)
-        heeding = _Heeding(partnership, scene, who, turn.others, doing, divides)
+        heeding = _Heeding(partnership, scene, who, turn.others, doing, divides, rounds=turn.left)
         told = tuple(heeding.all(reading)) if obeyed else heeding.facts(reading)
         partnership = heeding.partnership
         if obeyed and (answered := " ".join(filter(None, told))):
@@ -165,6 +165,8 @@ class _Heeding(RequestedWork):
         if reading.requests:
             for request in reading.requests:
                 self.besides = ()
+                if request.later:
+                    self.started = len(self.arrangement.errands)
                 yield from self._several(request)
             yield reading.refused or ""
         elif reading.question is not None:
@@ -220,6 +222,8 @@ _WORK: _Ways = {
 _ANSWERS: _Ways = {
     "report": _Heeding.report,
     "where": _Heeding.where,
+    "who": _Heeding.who_does,
+    "here": _Heeding.here,
     "intent": _Heeding.intent,
     "left": _Heeding.left,
     "thanks": lambda _, __: "Gladly.",

@@ -228,7 +228,8 @@ def _for_goal(work: Work, goal: Goal, house: Belief, others: Container[str], fou
     def turn(name: str) -> tuple[bool, int, int]:
         return name not in told, work.company.arrangement.rank(name), 0 if house.is_here(name) else turns[name]
 
-    unseen = [one.name for one in house.unsearched]
+    # With the thing in hand it only needs to know which places are shut.
+    unseen = [] if goal.object in map(kind, house.carried) else [one.name for one in house.unsearched]
     first = min(map(turn, unseen), default=None)
     for name in unseen:
         if turn(name) != first:

@@ -30,6 +30,7 @@ class Requested:
     divides: bool = True
     goals: tuple[Goal, ...] = ()
     started: int = 0
+    rounds: int = 0
     besides: tuple[str, ...] = ()  # the things that the current request, which asks for several, already has
 
     def __post_init__(self) -> None:

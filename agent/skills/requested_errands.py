@@ -200,7 +200,7 @@ class RequestedErrands(Requested):
     def put_down(self, request: PlayerRequest) -> str:
         held = self.belief.held
         if held is None:
-            return self.stop(request)
+            return self.stop(request) if request.thing in ("", "it") else "I hold nothing."
         if request.thing not in ("", "it", held, kind(held)):
             return f"I hold no {kind(request.thing)}, but {held}."
         place = spare_place(held, self.scene)

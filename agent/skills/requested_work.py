@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from housequest.agent.skills import naming
@@ -176,6 +177,35 @@ class RequestedWork(RequestedErrands):
             return "As far as I know all is done; I look for what is missing."
         return f"Left: {'; '.join(f'{self._chore(number)} ({self._doer(number)})' for number in left)}."
 
+    def who_does(self, request: PlayerRequest) -> str:
+        """Tell how it stands with the chores about a thing."""
+        numbers, called = self._goals_about(request.thing)
+        if not numbers:
+            return f"No chore is about {called}."
+        return _sentence(map(self._state_of, sorted(numbers)))
+
+    def _state_of(self, number: int) -> str:
+        count, missing = self.goals[number - 1].count, self._missing_of(number)
+        if not missing:
+            return f"{self._chore(number)}: done, as far as I know"
+        left = f"{missing} of {count} left" if count > 1 else "not done yet"
+        return f"{self._chore(number)}: {left} ({self._doer(number)})"
+
+    def here(self, request: PlayerRequest) -> str:
+        at = self.belief.at
+        return f"I am at {at}. {self.intent(request)}" if at else f"I stand in the middle of the room. {self.intent(request)}"
+
+    def told(self) -> str:
+        """Tell what was arranged and still counts."""
+        work = self.arrangement
+        told = [one.said.rstrip(".") for one in work.errands]
+        told += [f"the {self.goals[number - 1].object} is yours" for number in sorted(work.theirs)]
+        told += [f"I take the {self.goals[number - 1].object}" for number in sorted(work.mine)]
+        told += [f"I look first in {self._places(work.first)}"] if work.first else []
+        told += [f"I skip {self._places(work.avoided)}"] if work.avoided else []
+        told += [self._doing_now().rstrip(".")] if work.mode != "work" and not work.errands else []
+        return _sentence(told or ["you have told me nothing that still counts"])
+
     def _doer(self, number: int) -> str:
         wanted = self.goals[number - 1].object
         if number in self.arrangement.theirs:
@@ -194,6 +224,8 @@ class RequestedWork(RequestedErrands):
             return self._doing_now()
         if question.kind == "left":
             return self.left(PlayerRequest("left"))
+        if question.kind == "told":
+            return self.told()
         if question.kind == "why":
             about = question.about
             if about and any(naming.matches(one, about) or one == about for one in self.arrangement.avoided):
@@ -204,7 +236,12 @@ class RequestedWork(RequestedErrands):
             return self.where(PlayerRequest("where", question.about))
         if question.kind == "seen" and question.about is None:
             return self.report(PlayerRequest("report"))
-        return answer(question, self.scene, Mind())
+        return answer(question, self.scene, Mind(turns=self.rounds))
+
+
+def _sentence(parts: Iterable[str]) -> str:
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def sentence_of(question: sentences.QuestionKind, about: str, scene: Surroundings) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal, get_args
 
@@ -25,12 +25,12 @@ RequestKind = Literal[
     "treat",
     "stay",
     "move",
+    "hand",
     "bring",
     "split",
     "split_theirs",
     "been",
     "keep",
-    "hand",
     "found",
     "done",
     "put_down",
@@ -40,6 +40,8 @@ RequestKind = Literal[
     "thanks",
     "report",
     "where",
+    "who",
+    "here",
     "intent",
     "left",
     "nothing",
@@ -62,9 +64,13 @@ _COUNT = re.compile(rf"\b(all|every|{'|'.join(_COUNTS)}) (?:of )?{_THING}")
 _PLACE = rf"{_DETERMINERS}(?:(?:whole|entire|rest of the|remaining|other|kitchen|upper|lower) )*(?:P\d+)(?: door)?"
 _LIST = rf"{_PLACE}(?:(?:,| and| or|, and|, or| as well as) {_PLACE})*"
 _JOINT = re.compile(
-    r"(?P<end>[.;!?\n]+)|,? ?\b(?:and then|and|while|but|then|because|since)\b ?|, ?|(?<=\d)(?: please)? (?=me |i )"
+    r"(?P<end>[.:;!?\n]+)|,? ?\b(?:and then|and|while|but|then|because|since)\b ?|, ?|(?<=\d)(?: please)? (?=me |i )"
 )
 _BARE = re.compile(rf"{_DETERMINERS}[PT]\d+")
+_THINGS = re.compile(rf"{_THING}(?:(?:,? and|,| as well as) {_THING})+")
+_MORE_THINGS = re.compile(rf"{_THING} (?:in|into|on|onto|to|at|over|from|for|with)\b.*")
+_INTERJECTION = re.compile(r"(?:oh |no |please )*(?:wait|hold on|hang on|stop)(?: please)?")
+_LATER = re.compile(r"\b(?:after that|afterwards|(?:when(?:ever)?|once|as soon as) you (?:are|have|get) \w+)\b")
 _MOMENT = re.compile(r"\b(?:moment|second|sec|minute|bit|while|mo|tick|round|turn)s?\b")
 
 
@@ -72,7 +78,7 @@ _MOMENT = re.compile(r"\b(?:moment|second|sec|minute|bit|while|mo|tick|round|tur
 class PlayerRequest:
     """A request, an offer or a report. A name is a kind, or with its number one thing or place; the ``thing`` "it" is the one
     in hand or last mentioned, and ``count`` says how many, 0 for all. ``theirs`` are the places that the speaker takes; a
-    ``short`` wait is a moment."""
+    ``short`` wait is a moment; what is asked for ``later`` comes after the errands so far."""
 
     kind: RequestKind
     thing: str = ""
@@ -81,6 +87,7 @@ class PlayerRequest:
     treatment: Treatment | None = None
     short: bool = False
     count: int = 1
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +113,26 @@ def read_requests(text: str, belief: Belief, household: Household) -> tuple[tupl
     if found is not None and found.kind not in ("nothing", "chat"):
         return tuple(_joined([found])), ""
     each = [*_each(marked)]
-    unread = next((clause for clause, one in each if one is None and wording.verb_of(_normal(clause)[0])), "")
+    if each and _INTERJECTION.fullmatch(each[0][0]) and any(one for _, one in each[1:]):
+        del each[0]
+    unread = next((clause for clause, one in each if one is None and _is_about_something(clause)), "")
     return tuple(_joined([one for _, one in each if one is not None])), marked.told(unread)
+
+
+def _is_about_something(clause: str) -> bool:
+    """True unless a clause is chat, or tells only where the speaker is."""
+    about = re.search(r"\b[TP]\d", clause) is not None and re.match(r"(?:i|we) (?:am|are)\b", clause) is None
+    return about or wording.verb_of(_normal(clause)[0]) is not None
 
 
 def _each(marked: _Marked) -> Iterator[tuple[str, PlayerRequest | None]]:
     spoken = ""
     for clause in _clauses(marked.text):
         found = _read(clause, marked, spoken)
+        if found is None and (several := _THINGS.search(clause)):
+            ahead, behind = clause[: several.start()], clause[several.end() :]
+            yield from ((clause, _read(f"{ahead}{thing}{behind}", marked, spoken)) for thing in re.findall(r"T\d+", several[0]))
+            continue
         yield clause, found
         if found is not None:
             spoken = found.thing or spoken
@@ -127,7 +146,9 @@ def _joined(found: Sequence[PlayerRequest]) -> Iterator[PlayerRequest]:
     split = [one for one in found if one.kind in ("split", "split_theirs")]
     told = False
     for one in dict.fromkeys(found):
-        if one.kind in ("thanks", "chat", "nothing") and len(kinds) > 1:
+        if one.kind in ("thanks", "chat") and len(kinds) > 1:
+            continue
+        if one.kind == "nothing" and one.thing in ("", "it") and len(kinds) > 1:
             continue
         if one.kind == "keep" and "hand" not in kinds and any(each.kind in ("been", "found") for each in found):
             continue
@@ -147,6 +168,8 @@ def _clauses(text: str) -> Iterator[str]:
         ahead = text[begin : joint.start()].strip(" ,")
         following = re.split(r"[.;!?\n,]|\band\b|\bor\b", rest)[0].strip()
         if joint["end"] is None and (_BARE.fullmatch(following) or not following):
+            continue
+        if re.search(r"\bT\d+$", ahead) and _MORE_THINGS.fullmatch(following):
             continue
         if ahead:
             parts.append(ahead)
@@ -179,8 +202,8 @@ def _read(clause: str, marked: _Marked, spoken: str) -> PlayerRequest | None:
     for kind, forms in _forms().items():
         for form in forms:
             for said in tries:
-                if form.fullmatch(said):
-                    return _request(kind, said, marked, spoken)
+                if form.fullmatch(said) and (kind != "hand" or spoken or "T" in said):
+                    return replace(_request(kind, said, marked, spoken), later=_LATER.search(clause) is not None)
     return None
 
 
@@ -195,7 +218,7 @@ def _finite(text: str) -> Iterator[str]:
 def _request(kind: RequestKind, said: str, marked: _Marked, spoken: str) -> PlayerRequest:
     things = [marked.things[int(mark)] for mark in re.findall(r"T(\d+)", said)]
     places = [name for mark in re.findall(r"P(\d+)", said) for name in marked.places[int(mark)]]
-    thing = things[0] if things else (spoken or "it") if re.search(r"\b(?:it|that|this|them|those)\b", said) else ""
+    thing = things[0] if things else (spoken or "it") if re.search(r"\b(?:it|that|this|them|those|what)\b", said) else ""
     if kind == "split_theirs":
         return PlayerRequest(kind, theirs=tuple(places))
     if kind in ("move", "treat"):

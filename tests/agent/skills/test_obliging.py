@@ -104,6 +104,7 @@ def test_what_cannot_be_done_is_said_and_costs_no_turn(said: str, answer: str) -
         (("you do the bread", "I'll do the bread"), "I take the bread. I forget that you do it."),
         (("bring me the bowl", "put the fork in the sink"), "I drop the errand ("),
         (("bring me the bowl", "put the egg on the countertop", "wait"), "I drop the errand"),
+        (("come here when you are done", "bring me the bowl"), "I come to you at shelf 1."),
         (("follow me", "bring me the bowl"), 'I follow Ann. I drop the errand ("I bring bowl 1 to you").'),
         (("stop that", "bring me the bowl"), 'I stop, until you say go on. I drop the errand ("I bring bowl 1 to you").'),
         (("put the fork in the sink", "follow me"), "I no longer follow Ann."),
@@ -114,6 +115,12 @@ def test_what_cannot_be_done_is_said_and_costs_no_turn(said: str, answer: str) -
         (("go on", "wait"), "I go on: "),
         (("what are you doing?", "wait"), "I wait, until you say go on."),
         (("what are you doing?", "follow me"), "I follow Ann."),
+        (("what did I ask you to do?", "I'll do the bread"), "The bread is yours."),
+        (("who does the bread?", "I'll do the bread"), "Hot bread in fridge: not done yet (you)."),
+        (("who has the bread?", "thanks"), "I have not seen it yet."),
+        (("where are you?", "wait"), " I wait, until you say go on."),
+        (("how many rounds are left?", "thanks"), "There are "),
+        (("put the mug down", "thanks"), "I hold nothing."),
     ],
 )
 def test_the_newest_request_counts_and_the_older_one_is_said_to_be_dropped(said: Sequence[str], answer: str) -> None:
@@ -130,6 +137,7 @@ def test_the_newest_request_counts_and_the_older_one_is_said_to_be_dropped(said:
         ),
         ("bring me all the forks", "I bring fork 3 to you. I know of no other fork.", ["fork 3"]),
         ("bring me a fork", "I bring fork 3 to you.", ["fork 3"]),
+        ("bring me the fork and a spoon", "I bring fork 3 to you. I bring spoon 2 to you.", ["fork 3"]),
         ("wash the fork and bring me the fork", "I clean fork 3 and bring it to you. I bring fork 3 to you.", ["fork 3"]),
     ],
 )
@@ -139,6 +147,14 @@ def test_as_many_are_brought_as_are_asked_for(said: str, answer: str, given: lis
         deed.command.removeprefix("take ") for deed in outcome.after if deed.player == AGENT and "take fork" in deed.command
     ]
     assert (outcome.answer, [one.partition(" from ")[0] for one in taken]) == (answer, given)
+
+
+@pytest.mark.heavy
+def test_the_builtin_model_opens_the_place_it_brings_a_thing_to_before_the_place_it_shall_search() -> None:
+    asker = Asker("start with the fridge", "shelf 1", lambda turn: turn.number == 3)
+    after = game(WORLD, WORLD.task("chores:5"), asker, "builtin", 8)
+    assert not after.refused
+    assert "move fork 2 to drawer 1" in after.mine
 
 
 def test_places_are_opened_and_gone_to() -> None:

@@ -37,13 +37,48 @@ def test_several_requests_in_one_sentence_are_read_in_their_order() -> None:
     assert (split.places, split.theirs) == (("cabinet",), ("drawer", "fridge"))
 
 
+@pytest.mark.parametrize(
+    ("said", "kinds"),
+    [
+        ("you find the bread, I'll get the cups", ["hand bread", "keep cup"]),
+        ("swap: you take the bread and I take the cups", ["hand bread", "keep cup"]),
+        ("I'll put both forks in the drawer", ["keep fork"]),
+        ("I'll cook the egg, you sort out the potato", ["keep egg", "hand potato"]),
+        ("shall I take the cups or do you want to?", ["keep cup"]),
+        ("bring me the bowl and the fork", ["bring bowl", "bring fork"]),
+        ("put the bowl and the fork on the countertop", ["move bowl", "move fork"]),
+        ("I'll do the bread and the cups", ["keep bread", "keep cup"]),
+        ("don't put the fork in the sink, bring me the bowl", ["nothing fork", "bring bowl"]),
+        ("no wait, do bring the bowl after all", ["bring bowl"]),
+        ("there's a cup on the counter, can you take it?", ["found cup", "hand cup"]),
+        ("don't bother with the bread, it's done", ["keep bread", "done bread"]),
+        ("don't forget the bread", ["hand bread"]),
+        ("look for the bread", ["hand bread"]),
+        ("look for the bread in the fridge", ["split"]),
+        ("can you check whether there is a cup in cabinet 2?", ["split"]),
+        ("let's meet at the sink", ["stay"]),
+        ("I don't need the bowl any more", ["nothing bowl"]),
+        ("is the bread yours or mine?", ["who bread"]),
+        ("how many cups are still missing?", ["who cup"]),
+        ("which chores are mine?", ["left"]),
+        ("do you need help?", ["left"]),
+        ("take a break until I call you", ["wait"]),
+        ("ok you can work again", ["go on"]),
+    ],
+)
+def test_everyday_sentences_are_read_as_they_are_meant(said: str, kinds: list[str]) -> None:
+    asked = read(said, SCENE, company=True)
+    assert [f"{one.kind} {one.thing}".strip() for one in asked.requests] == kinds
+    assert asked.refused is None
+
+
 @pytest.mark.parametrize("said", ["stop following me", "quit following", "stop copying"])
 def test_who_follows_is_stopped(said: str) -> None:
     assert [one.kind for one in read(said, SCENE, company=True).requests] == ["stop"]
 
 
-def test_who_is_asked_where_they_are_tells_where_they_go() -> None:
-    assert [one.kind for one in read("where are you?", SCENE, company=True).requests] == ["intent"]
+def test_who_is_asked_where_they_are_tells_where_they_stand() -> None:
+    assert [one.kind for one in read("where are you?", SCENE, company=True).requests] == ["here"]
 
 
 @pytest.mark.heavy
