@@ -164,7 +164,7 @@ class _Heeding(RequestedWork):
         """Take in and answer everything."""
         if reading.requests:
             for request in reading.requests:
-                self.besides = ()
+                self.besides = self._had(request) if request.other else ()
                 if request.later:
                     self.started = len(self.arrangement.errands)
                 yield from self._several(request)
@@ -226,6 +226,8 @@ _ANSWERS: _Ways = {
     "here": _Heeding.here,
     "intent": _Heeding.intent,
     "left": _Heeding.left,
+    "correct": _Heeding.correct,
+    "own": lambda _, __: "Good, you do that.",
     "thanks": lambda _, __: "Gladly.",
     "chat": lambda _, __: "",
 }

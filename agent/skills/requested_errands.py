@@ -27,7 +27,7 @@ class RequestedErrands(Requested):
     def _send(self, errand: PlayerErrand, *, ahead: str = "") -> str:
         """Take on an errand: drop another request's, and first put down what is in the hand."""
         instead = self._replacing()
-        errands = (*self.arrangement.errands, errand)
+        errands = (*self.arrangement.errands, replace(errand, besides=self.besides))
         self.started = len(errands)
         kept = self.arrangement.kept - {name for name in self.arrangement.kept if errand.thing in (name, kind(name))}
         self._arrange(errands=errands, kept=kept)
@@ -56,7 +56,7 @@ class RequestedErrands(Requested):
         if not name:
             return "I do not know which thing you mean."
         for one in self.belief.others:
-            if name in one.carried or (name == kind(name) and name in map(kind, one.carried)):
+            if name in one.carried or (name == kind(name) and name in map(kind, one.carried) and not self.besides):
                 what = next(thing for thing in one.carried if name in (thing, kind(thing)))
                 return f"You carry {what} yourself." if one.name == self.who else f"{one.name} carries {what}."
         if self.belief.item(name) is None and not self.belief.unsearched:
@@ -108,6 +108,31 @@ class RequestedErrands(Requested):
             else f"{found}I {'look for it and ' if found else ''}{treat}{bring}."
         )
         return self._send(PlayerErrand(said, name, request.treatment, whom=self.who))
+
+    def _had(self, request: PlayerRequest) -> tuple[str, ...]:
+        """The things that somebody who wants another one has, or has asked for."""
+        theirs = [thing for one in self.belief.others if one.name == self.who for thing in one.carried]
+        asked = [one.thing for one in self.arrangement.errands if request.kind == "correct"]
+        return (*theirs, *asked)
+
+    def correct(self, request: PlayerRequest) -> str:
+        """Do the last errand with another thing or place."""
+        if not self.arrangement.errands:
+            what = request.thing or " or ".join(request.places) or "that"
+            return f"Tell me what to do about {self._called(what) if what != 'that' else what}."
+        last = self.arrangement.errands[-1]
+        thing = request.thing or (kind(last.thing) if request.other else last.thing)
+        places = request.places or ((last.place,) if last.place else ())
+        if last.act:
+            return self._ordered((f"{last.act.split()[0]} {request.places[0]}",)) if request.places else "I do not see how."
+        if not thing:
+            return self.stay(replace(request, places=places)) if last.stays else self._going(places)
+        new = PlayerRequest("move" if places else "bring", thing, places, treatment=last.treatment)
+        return self.move(new) if places else self.bring(new)
+
+    def _going(self, places: Sequence[str]) -> str:
+        place, why = self._place(places[0]) if places else ("", "I do not know where.")
+        return why or self._send(PlayerErrand(f"I go to {place}.", place=place))
 
     def treat(self, request: PlayerRequest) -> str:
         name, treatment = self._meant(request.thing), request.treatment or "clean"

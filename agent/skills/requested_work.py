@@ -27,10 +27,11 @@ class RequestedWork(RequestedErrands):
 
     def keep(self, request: PlayerRequest) -> str:
         numbers, called = self._goals_about(request.thing)
-        if not numbers:
-            return f"No chore is about {called}, and I leave it alone."
         errands = tuple(one for one in self.arrangement.errands if kind(one.thing) != kind(request.thing))
         drops = " I drop it." if numbers & self.arrangement.mine or errands != self.arrangement.errands else ""
+        if not numbers:
+            self._arrange(errands=errands)
+            return f"No chore is about {called}, and I leave it alone.{drops}"
         self._arrange(
             theirs=self.arrangement.theirs | numbers,
             mine=self.arrangement.mine - numbers,

@@ -45,6 +45,8 @@ RequestKind = Literal[
     "intent",
     "left",
     "nothing",
+    "correct",
+    "own",
     "chat",
 ]
 REQUEST_KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
@@ -70,6 +72,7 @@ _BARE = re.compile(rf"{_DETERMINERS}[PT]\d+")
 _THINGS = re.compile(rf"{_THING}(?:(?:,? and|,| as well as) {_THING})+")
 _MORE_THINGS = re.compile(rf"{_THING} (?:in|into|on|onto|to|at|over|from|for|with)\b.*")
 _INTERJECTION = re.compile(r"(?:oh |no |please )*(?:wait|hold on|hang on|stop)(?: please)?")
+_INSTEAD = re.compile(rf",? (?:instead of|rather than) (?:(?:in|into|on|onto|to|at|from) )?{_DETERMINERS}[TP]\d+")
 _LATER = re.compile(r"\b(?:after that|afterwards|(?:when(?:ever)?|once|as soon as) you (?:are|have|get) \w+)\b")
 _MOMENT = re.compile(r"\b(?:moment|second|sec|minute|bit|while|mo|tick|round|turn)s?\b")
 
@@ -78,7 +81,8 @@ _MOMENT = re.compile(r"\b(?:moment|second|sec|minute|bit|while|mo|tick|round|tur
 class PlayerRequest:
     """A request, an offer or a report. A name is a kind, or with its number one thing or place; the ``thing`` "it" is the one
     in hand or last mentioned, and ``count`` says how many, 0 for all. ``theirs`` are the places that the speaker takes; a
-    ``short`` wait is a moment; what is asked for ``later`` comes after the errands so far."""
+    ``short`` wait is a moment; what is asked for ``later`` comes after the errands so far,
+    and an ``other`` thing is none that the speaker has or that an errand is about."""
 
     kind: RequestKind
     thing: str = ""
@@ -88,6 +92,7 @@ class PlayerRequest:
     short: bool = False
     count: int = 1
     later: bool = False
+    other: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,7 @@ def read_requests(text: str, belief: Belief, household: Household) -> tuple[tupl
     marked = _marked(text, belief, household)
     whole = re.sub(r"[.;!?\n]+", ",", marked.text).strip(" ,")
     found = _read(whole, marked, "")
-    if found is not None and found.kind not in ("nothing", "chat"):
+    if found is not None and found.kind not in ("nothing", "chat", "own"):
         return tuple(_joined([found])), ""
     each = [*_each(marked)]
     if each and _INTERJECTION.fullmatch(each[0][0]) and any(one for _, one in each[1:]):
@@ -146,7 +151,7 @@ def _joined(found: Sequence[PlayerRequest]) -> Iterator[PlayerRequest]:
     split = [one for one in found if one.kind in ("split", "split_theirs")]
     told = False
     for one in dict.fromkeys(found):
-        if one.kind in ("thanks", "chat") and len(kinds) > 1:
+        if one.kind in ("thanks", "chat", "own") and len(kinds) > 1:
             continue
         if one.kind == "nothing" and one.thing in ("", "it") and len(kinds) > 1:
             continue
@@ -196,7 +201,7 @@ def _marked(text: str, belief: Belief, household: Household) -> _Marked:
 
 
 def _read(clause: str, marked: _Marked, spoken: str) -> PlayerRequest | None:
-    text, polite, addressed = _normal(clause)
+    text, polite, addressed = _normal(_INSTEAD.sub("", clause))
     tries = [text, *([f"{text} ASKED"] if polite else ()), *([f"YOU {text}"] if addressed else ())]
     tries += [one for form in tries[:1] for one in _finite(form)]
     for kind, forms in _forms().items():
@@ -218,7 +223,13 @@ def _finite(text: str) -> Iterator[str]:
 def _request(kind: RequestKind, said: str, marked: _Marked, spoken: str) -> PlayerRequest:
     things = [marked.things[int(mark)] for mark in re.findall(r"T(\d+)", said)]
     places = [name for mark in re.findall(r"P(\d+)", said) for name in marked.places[int(mark)]]
-    thing = things[0] if things else (spoken or "it") if re.search(r"\b(?:it|that|this|them|those|what)\b", said) else ""
+    thing = (
+        things[0]
+        if things
+        else (spoken or "it")
+        if re.search(r"\b(?:it|that|this|them|those|what you|your hands?)\b", said)
+        else ""
+    )
     if kind == "split_theirs":
         return PlayerRequest(kind, theirs=tuple(places))
     if kind in ("move", "treat"):
@@ -227,7 +238,8 @@ def _request(kind: RequestKind, said: str, marked: _Marked, spoken: str) -> Play
     short = kind == "wait" and _MOMENT.search(said) is not None
     many = _COUNT.search(said) if kind in ("bring", "move", "treat") else None
     count = _COUNTS.get(many[1], 0) if many else 1
-    return PlayerRequest(kind, thing, tuple(places), treatment=_treatment(kind, said), short=short, count=count)
+    other = re.search(r"\b(?:another|other)\b", said) is not None
+    return PlayerRequest(kind, thing, tuple(places), (), _treatment(kind, said), short, count, other=other)
 
 
 def _treatment(kind: RequestKind, said: str) -> Treatment | None:
@@ -268,6 +280,7 @@ def _forms() -> dict[RequestKind, tuple[re.Pattern[str], ...]]:
     macros = {name: form for name, _, form in (line.partition(" = ") for line in _FORMS["words"])}
     treated = "|".join(wording.verb_pattern(one) for one in _TREATMENTS)
     macros |= {
+        "ACT": "|".join(map(wording.verb_pattern, wording.VERBS)),
         "TREATED": rf"(?:{treated}) (?:THING|it|that|this)(?: up| off| down| out)?(?: (?:in|with|at|using|under|inside) PLACE)?"
         r"(?:,? (?:and|then)(?: then)? (?:bring|give|hand|pass|get) (?:it|that)?(?: over)?(?: to)?(?: me)?(?: it)?(?: here)?)?",
         "TREATING": rf"(?:{_ANY_ADJECTIVE})",

@@ -64,6 +64,7 @@ def verb_pattern(verb: str) -> str:
 
 
 _VERBS = {name: re.compile(rf"(?:{pattern})(?![\w'-])") for name, pattern in _PHRASES["verbs"].items()}
+VERBS = tuple(_PHRASES["verbs"])
 _VERB_WORDS = frozenset(re.findall(r"[a-z]{3,}", " ".join(_PHRASES["verbs"].values())))
 _PARTED = [(re.compile(said), meant) for said, meant in _PHRASES["parted"].items()]
 SHAPES = phrases("shapes")

@@ -64,6 +64,18 @@ def test_several_requests_in_one_sentence_are_read_in_their_order() -> None:
         ("do you need help?", ["left"]),
         ("take a break until I call you", ["wait"]),
         ("ok you can work again", ["go on"]),
+        ("finish without me", ["go on"]),
+        ("I'll open the fridge", ["own"]),
+        ("let me carry that", ["own it"]),
+        ("I'm going to the sink", ["own"]),
+        ("I'll open the fridge and you take the bread", ["hand bread"]),
+        ("I suggest that I do the cups", ["keep cup"]),
+        ("I am holding the bread", ["keep bread"]),
+        ("what happened to the bread?", ["who bread"]),
+        ("I don't know what to do", ["left"]),
+        ("I need to know where the bread is", ["where bread"]),
+        ("not that one, the other one", ["correct"]),
+        ("no, bowl 2", ["correct bowl 2"]),
     ],
 )
 def test_everyday_sentences_are_read_as_they_are_meant(said: str, kinds: list[str]) -> None:
