@@ -332,6 +332,9 @@ class CommandLine(Equipped, Widget, keys="line"):
         self._take(" ".join(message.value.split()))
         if later and not self.value:
             self._put(later)
+        elif self.value and not later:
+            # What is typed next takes the place of a line that was not sent.
+            self._input.action_select_all()
 
     def _take(self, text: str) -> None:
         """Send a line, or show its meaning."""
