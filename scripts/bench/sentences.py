@@ -25,6 +25,7 @@ SENTENCES = Path(__file__).parents[2] / "tests" / "agent" / "skills" / "language
 _KITCHEN = ("go to fridge 1", "open fridge 1", "go to countertop 1", "go to cabinet 1", "open cabinet 1", "go to sinkbasin 1")
 SITUATIONS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "kitchen": ("alfworld", "generated:15", _KITCHEN),
+    "at first": ("alfworld", "generated:15", ()),
     "carrying": ("alfworld", "generated:15", (*_KITCHEN, "take egg 2 from sinkbasin 1", "go to fridge 1")),
     "bedroom": (
         "alfworld",

@@ -232,6 +232,7 @@ class EventFormatter:
         self._typed, self._all, self._explaining = typed, whole, explaining
         self._unit = "turn"
         self._plan: Sequence[str] = ()
+        self._planned: events.Planned | None = None
         self._last: events.Stepped | None = None
         self._canonical: Callable[[str], str] = str
 
@@ -242,8 +243,9 @@ class EventFormatter:
                 yield from self._started(started)
             case events.RulesShown(rules=rules):
                 yield from self._note("rules", f"the agent is shown {plural(len(rules), 'rule')}")
-            case events.Planned() as planned:
-                self._plan = planned.steps
+            case events.Planned() as planned if planned != self._planned:
+                # Asked again in one turn, an agent makes the same plan.
+                self._plan, self._planned = planned.steps, planned
                 again = f" (revised, {plural(planned.revision, 'time')}: {planned.reason})" if planned.revision else ""
                 yield from self._note(planned.role, f"the plan{again}")
                 for number, step in enumerate(planned.steps, start=1):

@@ -193,7 +193,7 @@ def _state(about: str | None, belief: Belief) -> str:
 
 def _how(verb: str | None, scene: Surroundings) -> str:
     """The commands for a verb; the verbs of all commands if there are none for it."""
-    used = APPLIANCES.get(verb or "", "receptacle")
+    used = next((device for treatment, device in APPLIANCES.items() if treatment == verb), "receptacle")
     forms = [form.pattern.replace("{receptacle}", used) for form in scene.commands.forms]
     fitting = [re.sub("[{}]", "", form) for form in forms if grounding.verb_of(form, scene.commands) == verb]
     if fitting:

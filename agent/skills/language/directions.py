@@ -7,15 +7,15 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from housequest.agent.skills.language import grounding
-from housequest.agent.skills.language.sentences import Surroundings, Understood
+from housequest.agent.skills.language.sentences import HopedFor, Surroundings, Understood
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """The orders in a hint: go to ``places`` in this order and look into each, then carry out ``acts``. A ``search`` ends when
-    something wanted is found that was not ``known``."""
+    """The orders in a hint: go to ``places`` in this order and look into each, then carry out ``acts``, and take what is then
+    seen of the ``wanted`` kind, at its place. A ``search`` ends when something wanted is found that was not ``known``."""
 
     hint: str
     commands: Commands
@@ -23,6 +23,7 @@ class Directions:
     acts: tuple[str, ...] = ()
     search: bool = False
     known: frozenset[str] = frozenset()
+    wanted: HopedFor | None = None
 
     def then(self, more: Directions) -> Directions:
         """These directions, and then ``more``; the latter alone if their places would come before these acts."""
@@ -46,6 +47,12 @@ class Directions:
             move = step_towards(act, belief, self.commands)
             if move is not None and move not in barred:
                 return move, replace(self, places=(), acts=self.acts[at + (move == act) :])
+        found = None if self.wanted is None else self.wanted.found(belief)
+        if found is not None and found.where is not None:
+            act = self.commands.take.format(thing=found.name, place=found.where)
+            move = step_towards(act, belief, self.commands)
+            if move is not None and move not in barred:
+                return move, replace(self, places=(), acts=(), wanted=self.wanted if move != act else None)
         return None
 
 

@@ -21,10 +21,13 @@ _IT = re.compile(r"\b(?:it|him|her|that|this|them|these|those|one)\b(?! \w+ \d)"
 MOST_CHOICES = 3
 _SOME = 5
 _FROM = frozenset({"from", "off", "out of"})
-_TO = frozenset({"to", "into", "onto"})
+TO = frozenset({"to", "into", "onto"})
+_INTO = frozenset({"in", "into", "inside", "on", "onto"})
 _TREATED: dict[str, Treatment] = {"heat": "heat", "cool": "cool", "clean": "clean"}
 UNSEEN = "I have seen no "
 """The beginning of a refusal about a thing that may still turn up."""
+_UNKNOWN_FROM = re.compile(r"(?:the|an?|my|some) (?!thing\b)([a-z]{3,}) (?:from|off|out of)\b")
+UNSEEN_THING = re.compile(rf"{UNSEEN}(\w+(?: \d+)?)(?: in (\w+ \d+))? yet\.")
 LAMPS = frozenset({"desklamp", "floorlamp", "faucet"})
 """Kinds that may still be found on a place."""
 _NUMBER = re.compile(r"[ _#]*(?:number )?(\d{1,4})\b")
@@ -203,7 +206,6 @@ class Grounder:
             "search": self._search,
             "open": self._open,
             "close": self._open,
-            "take": self._take,
             "put": self._put,
             "examine": self._examine,
             "use": self._use,
@@ -215,6 +217,8 @@ class Grounder:
             return self._treat(_TREATED[verb], text, named)
         if verb == "search" and not player:
             return None
+        if verb == "take":
+            return self._take(text, named, player=player)
         return ways[verb](text, named)
 
     def _refuse(self, why: str) -> list[str]:
@@ -283,7 +287,7 @@ class Grounder:
             self.choices = tuple(here)
             self._refuse(f"Which one: {', '.join(here[:-1])} or {here[-1]}?")
         elif len(here) > 1:
-            self._refuse("I do not know which thing you mean; name it.")
+            self._refuse("Which thing is that? Name it.")
         return here[0] if len(here) == 1 else None
 
     def _thing(self, text: str, named: Sequence[Mention], *, hold: bool) -> str | None:
@@ -363,7 +367,7 @@ class Grounder:
             return [f"{self._verb} {one}" for _, one in alike]
         return [f"{self._verb} {name}"]
 
-    def _take(self, text: str, named: Sequence[Mention]) -> list[str] | None:
+    def _take(self, text: str, named: Sequence[Mention], *, player: bool = False) -> list[str] | None:
         things = [one for one in named if not one.is_place]
         if (
             not things
@@ -373,6 +377,8 @@ class Grounder:
             if _BOTH.search(text) and (where := self._place_of(place)) is not None:
                 name = self._one_of(self.belief.inside(self.belief.places[where]))
                 return [] if name is None else self._first_take(name)
+            if (thing := _UNKNOWN_FROM.match(text)) is not None and player and (where := self._place_of(place)) is not None:
+                return self._refuse(f"{UNSEEN}{thing[1]} in {where} yet.")
             if place.role:
                 return None
             return self._refuse(f"{with_article(place.kind).capitalize()} cannot be carried.")
@@ -387,7 +393,7 @@ class Grounder:
             if said is not None and _BOTH.search(text) and self.belief.hands == 1 and len(self._things(said)) > 1:
                 self._refuse("I can hold one thing at a time.")
             item = self.belief.item(name)
-            target = next((one for one in named if one.is_place and one.role in _TO), None)
+            target = next((one for one in named if one.is_place and one.role in TO), None)
             if target is None and (item is None or name in self.belief.carried):
                 return self._refuse(f"I hold {name} already.")
             self.thing = name
@@ -410,13 +416,23 @@ class Grounder:
         unknown = _NOWHERE.search(text)
         if target is None and unknown is not None and unknown[1] not in {one.kind for one in named}:
             return self._refuse(f"I know of no {unknown[1]} here.")
-        place = self._place_of(target) if target is not None else self._there(text) or self._kept(text)
+        things = [one for one in named if not one.is_place]
+        beside = next((one for one in things[1:] if one.role), None)
+        if target is None and beside is not None and beside.role in _INTO:
+            return self._refuse(f"Nothing can be put on {with_article(beside.kind)} here.")
+        near = None if target is not None or beside is None else next((item.where for item in self._things(beside)), None)
+        place = self._place_of(target) if target is not None else near or self._there(text) or self._kept(text)
         if place is None:
             return [] if self.refused else self._refuse(f"I do not know where to put {thing}.")
-        self.thing, self.place = thing, place
         role = target.role if target is not None else ""
-        first = self._first_take(thing)
-        return [*first, put(thing, place, self.belief, self.commands, role)]
+        # "The egg and the potato" are put there one after the other.
+        ahead = [one for one in things[1:] if not one.role and target is not None and named.index(one) < named.index(target)]
+        more = [found[0].name for one in ahead if (found := self._things(one))]
+        acts = list[str]()
+        for name in dict.fromkeys((thing, *more)):
+            acts += [*self._first_take(name), put(name, place, self.belief, self.commands, role)]
+        self.thing, self.place = thing, place
+        return acts
 
     def _kept(self, text: str) -> str | None:
         """The place of a thing if none is said: inside of what was spoken of, or down here."""

@@ -22,7 +22,7 @@ PASSED_ON = " I pass it on to the model."
 
 _ADDS = wording.SHAPES["adds"]
 _WHY_NOT = wording.SHAPES["why_not"]
-_QUOTED, _PLACES = 40, 5
+_QUOTED, _PLACES = 40, 3
 NOTHING_SAID = "You have said nothing about that."
 FORGOTTEN = "I forget what you said about that."
 NOTHING_LEFT = "You ruled out all that is left ({}). Take that back, or tell me what to do."

@@ -70,18 +70,22 @@ def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None =
     if reading.control == "undo" and grounding.verb_of(scene.last, scene.commands) in _TAKEN_BACK:
         reading = replace(reading, control=None, acts=tuple(sentences.undone(scene)))
     own = _to_person if alone else str
+    if reading.question is not None and alone and reading.question.kind in ("why", "plan"):
+        return PlayersLine(
+            said, says=f"No agent plays here: what is done is up to you. The task: {scene.goal.rstrip('.')}.", asked=True
+        )
     if reading.question is not None:
         return PlayersLine(said, says=own(answer(reading.question, scene, mind)), asked=True)
     if reading.control is not None:
         return PlayersLine(said, says=CONTROLLED[reading.control], control=reading.control, asked=True)
     if reading.chat:
         return PlayersLine(said, says="All right.", asked=True)
-    orders = Directions(said, scene.commands, acts=reading.acts)
+    orders = Directions(said, scene.commands, acts=reading.acts, wanted=reading.wanted)
     if not reading.acts:
         unseen = {one.name for one in scene.belief.unsearched}
         text = grounding.in_names_of_the_house(wording.plain(said), scene.belief)
         named = list(dict.fromkeys(naming.named_places([*unseen], text)))
-        if len(named) != 1 or not (reading.refused or "").startswith(grounding.UNSEEN):
+        if len(named) != 1 or reading.wanted is None:
             kept = "You decide where to look." if reading.avoid else "Nothing is sent." if reading.bans else UNREAD
             says = reading.refused or kept
             return PlayersLine(said, says=own(says), choices=reading.choices)
@@ -90,7 +94,8 @@ def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None =
     foreseen, hindered = _foreseen(orders, scene.belief)
     if not foreseen or (step := orders.next(scene.belief, "")) is None:
         return PlayersLine(said, says=own(hindered or _done(reading.acts[-1:], scene)))
-    return PlayersLine(said, foreseen, step[1], own(hindered or reading.refused or ""))
+    hoped = f"then the {reading.wanted.kind}, if it is there" if reading.wanted is not None else reading.refused or ""
+    return PlayersLine(said, foreseen, step[1], own(hindered or hoped))
 
 
 _TAKEN_BACK = ("take", "put", "open", "close")

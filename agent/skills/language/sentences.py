@@ -17,7 +17,8 @@ from housequest.agent.skills.language import grounding, wording
 from housequest.agent.skills.language.bans import Ban, forbidden
 from housequest.agent.skills.language.requests import PlayerRequest, read_requests
 from housequest.worlds.household.base import Commands, Household
-from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.belief import Belief, Item, kind
+from housequest.worlds.household.goals import APPLIANCES
 
 Control = Literal["stop", "wait", "go on", "no", "forget", "undo"]
 QuestionKind = Literal[
@@ -55,6 +56,18 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
+class HopedFor:
+    """A thing to take that was not seen yet: its kind, and the ``place`` where it was said to be; empty for any."""
+
+    kind: str
+    place: str = ""
+
+    def found(self, belief: Belief) -> Item | None:
+        """The thing, once it is seen."""
+        return next((one for one in belief.items if one.kind == self.kind and self.place in ("", one.where)), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question and the kind of thing or place, or the name, that it is ``about``; ``besides`` are others to choose from, and
     ``verb`` is that of an order that it speaks of."""
@@ -71,8 +84,9 @@ class Understood:
 
     ``acts`` are commands in order; `Directions` add the walking and opening that they need. ``look`` are places to search, in
     order, ``avoid`` places to leave out, and ``bans`` acts to leave out; ``known`` are things with the place that was given for
-    each. ``unsaid`` are names about which no earlier words count any more, and with ``retracts`` the last hint does not.
-    ``refused`` says why nothing is done; with ``choices`` the person has to say which. ``requests`` are those among players.
+    each, and ``wanted`` is a thing to take that was not seen. ``unsaid`` are names about which no earlier words count any more,
+    and with ``retracts`` the last hint does not. ``refused`` says why nothing is done; with ``choices`` the person has to say
+    which. ``requests`` are those among players.
     """
 
     said: str
@@ -83,6 +97,7 @@ class Understood:
     unsaid: frozenset[str] = frozenset()
     retracts: bool = False
     known: tuple[tuple[str, str], ...] = ()
+    wanted: HopedFor | None = None
     question: Question | None = None
     control: Control | None = None
     chat: bool = False
@@ -106,6 +121,7 @@ class _Told:
     thing: str | None = None
     place: str | None = None
     refused: str | None = None
+    wanted: HopedFor | None = None
     choices: tuple[str, ...] = ()
     taken: list[str] = field(default_factory=list[str])
     asked_last: bool = False
@@ -164,9 +180,9 @@ def read(
     acts = tuple(told.acts)
     read_some = bool(acts or reading.look or reading.known or reading.avoid or reading.bans)
     if told.refused and not read_some:
-        return Understood(said, refused=told.refused, choices=told.choices)
+        return Understood(said, refused=told.refused, choices=told.choices, wanted=told.wanted)
     control = None if read_some else reading.control
-    return replace(reading, acts=acts, question=None, control=control, refused=told.refused, chat=False)
+    return replace(reading, acts=acts, question=None, control=control, refused=told.refused, chat=False, wanted=told.wanted)
 
 
 def _is_why_not(text: str) -> bool:
@@ -249,6 +265,9 @@ def _named(clause: str, bare: str, told: _Told, *, player: bool, no: bool) -> bo
         return True
     if told.acts and re.match(r"(?:in|into|inside|on|onto)\b", bare) and _order("put", f"it {bare}", told, player=player):
         return True
+    named = [*grounding.mentions(bare, told.scene.belief, told.scene.household)]
+    if player and len(named) == 2 and not named[0].is_place and named[1].is_place and named[1].role in grounding.TO:
+        return wording.verb_of(bare) is None and wording.verb_within(bare) is None and _order("put", bare, told, player=True)
     alone = grounding.alone(bare, told.scene.belief, told.scene.household)
     if alone is None or no:
         return False
@@ -403,7 +422,14 @@ def _order(verb: str, rest: str, told: _Told, *, player: bool) -> bool:
     told.thing, told.place = ground.thing, ground.place
     if acts is None:
         return False
+    put = told.acts[-1] if told.acts and acts and verb in APPLIANCES else ""
+    if grounding.verb_of(put, told.scene.commands) == "put" and grounding.names_of(put) == grounding.names_of(acts[-1]):
+        # To bring it to the microwave and heat it is one act; what was put there is no longer in hand.
+        told.acts.pop()
     told.acts += [one for one in acts if told.acts[-1:] != [one]]
+    unseen = grounding.UNSEEN_THING.fullmatch(ground.refused or "")
+    if verb == "take" and unseen is not None and told.refused is None:
+        told.wanted = HopedFor(kind(unseen[1]), unseen[2] or "")
     told.refused = told.refused or ground.refused
     told.choices = told.choices or ground.choices
     return True

@@ -213,7 +213,7 @@ def test_numbers_are_read_in_figures_and_in_words() -> None:
 
 def test_what_cannot_be_followed_is_answered_with_what_can() -> None:
     why = cannot_follow("go left", scene(AT_FIRST))
-    assert "There are: cabinet, countertop, fridge, microwave, sinkbasin." in why
+    assert "There are: cabinet, countertop, fridge and others." in why
     assert read("take the egg", AT_FIRST).refused == "I have seen no egg yet."
     assert read("not in the drawers", AT_FIRST).refused == "I know of no drawer here."
     assert read("the shelf", AT_FIRST).refused == "I know of no shelf here."
@@ -289,7 +289,7 @@ def test_a_suggestion_that_asks_why_not_is_no_question() -> None:
 
 def test_of_what_was_not_seen_it_says_where_it_has_not_looked() -> None:
     said = answered("where is the plate?", WITH_EGG, Mind())
-    assert said.startswith("I have not seen it yet. I have not looked into cabinet 3")
+    assert said.startswith("I have not seen it yet. I have not looked into cabinet 1")
 
 
 @given(st.text(max_size=300))

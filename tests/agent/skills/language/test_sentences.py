@@ -15,6 +15,8 @@ from housequest.agent.skills.language.directions import directed
 from housequest.agent.skills.language.listening import Advice, hear
 from housequest.agent.skills.language.playing import read_line
 from housequest.agent.skills.language.sentences import Understood, read
+from housequest.worlds.household.base import with_belief
+from housequest.worlds.registry import make_world
 from scripts.bench.sentences import SITUATIONS, scene, sentences
 
 LEAST = {
@@ -51,6 +53,13 @@ COOLED = ("take egg 2 from sinkbasin 1", "cool egg 2 with fridge 1", "move egg 2
         ("let's go to the toaster", ("go to toaster 1",)),
         ("put the egg in the fridge and shut the door", (*COOLED[:1], "move egg 2 to fridge 1", "close fridge 1")),
         ("chill the egg & nuke it", (*COOLED[:2], "heat egg 2 with microwave 1")),
+        ("bring the egg to the microwave and heat it", (COOLED[0], "heat egg 2 with microwave 1")),
+        ("egg to fridge", (COOLED[0], "move egg 2 to fridge 1")),
+        ("put the apple next to the potato", ("take apple 1 from countertop 1", "move apple 1 to sinkbasin 1")),
+        (
+            "put egg and potato in the fridge",
+            (COOLED[0], "move egg 2 to fridge 1", "take potato 2 from sinkbasin 1", "move potato 2 to fridge 1"),
+        ),
         ("check every drawer", tuple(f"go to drawer {number}" for number in range(1, 9))),
     ],
 )
@@ -73,6 +82,8 @@ def test_where_two_things_may_be_meant_it_asks_which() -> None:
         ("take the sofa", "A sofa cannot be carried."),
         ("open cabinet 9", "There is no cabinet 9 here, only cabinet 1 to 4."),
         ("fetch the milk from the balcony", "I know of no balcony here."),
+        ("put the egg on my plate", "Nothing can be put on a plate here."),
+        ("go to sleep", "I cannot sleep here."),
         ("take the egg to the table", "I know of no table here."),
     ],
 )
@@ -115,6 +126,17 @@ def test_what_is_no_appliance_is_not_used(said: str) -> None:
         ("are you sure?", "I have no plan yet."),
         ("how likely is the fridge?", "I have no plan yet."),
         ("am I winning?", "The task is not done yet: "),
+        ("when will you be done?", "I do not count the turns."),
+        ("anything useful in the fridge?", "In fridge 1 I saw "),
+        ("what's left in the cabinet?", "In cabinet 1 I saw "),
+        ("what did the fridge have?", "In fridge 1 I saw "),
+        ("so where to next?", "I have no plan yet."),
+        ("then what?", "I have no plan yet."),
+        ("what?", "I have no plan yet."),
+        ("tell me what you're doing", "I have no plan yet."),
+        ("explain", "I have no plan yet."),
+        ("huh?", "I have no plan yet."),
+        ("what should I do first", "The task: "),
         ("is the dragon hot?", "I have not seen it yet."),
         ("is it raining?", "I cannot answer that."),
         ("you looked in the fridge, right?", "I cannot answer that."),
@@ -249,6 +271,32 @@ def test_more_than_a_hand_holds_is_answered() -> None:
     assert read_line("take everything from the sink", scene("kitchen"), Mind()).choices == ("egg 2", "potato 2")
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("grab the potato from the fridge", "→ go to fridge 1  then the potato, if it is there"),
+        ("opne the fridge and take the potatoe", "→ go to fridge 1 · open fridge 1  then the potato, if it is there"),
+    ],
+)
+def test_a_thing_is_taken_from_where_it_was_said_to_be_once_it_is_seen_there(said: str, shown: str) -> None:
+    at_first = scene("at first")
+    env = make_world("alfworld").open(make_world("alfworld").task(SITUATIONS["at first"][1]))
+    env.reset()
+    line, belief, sent = read_line(said, at_first, Mind()), at_first.belief, list[str]()
+    assert line.shown == shown
+    command, orders = line.commands[0], line.orders
+    while orders is not None:
+        sent.append(command)
+        seen = with_belief(at_first.household, env.step(command).observation, belief, command)
+        assert seen.belief is not None
+        belief = seen.belief
+        step = orders.next(belief, "")
+        command, orders = ("", None) if step is None else step
+    assert sent == ["go to fridge 1", "open fridge 1", "take potato 1 from fridge 1"]
+    unknown = read_line("take the dragon from the fridge", at_first, Mind())
+    assert unknown.shown == "→ go to fridge 1  then the dragon, if it is there"
+
+
 def test_what_is_told_next_adds_to_directions() -> None:
     told, _, _ = hear(["look in the bin", "and then in the toaster"], Advice(), scene("kitchen"), Mind())
     assert told.words == "to look in garbagecan 1, toaster 1"
@@ -330,6 +378,8 @@ def test_questions_are_read_by_what_they_are_about(said: str, kind: str) -> None
         ("not so fast", "wait"),
         ("slow down", "wait"),
         ("you decide", "go on"),
+        ("move on", "go on"),
+        ("you are going the wrong way", "no"),
     ],
 )
 def test_words_that_steer_are_read(said: str, control: str) -> None:
