@@ -18,10 +18,10 @@ from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.roles.base import whole_prompts
-from housequest.agent.training.export import RecordedEpisodes
 from housequest.tui.commands.running import announce
 from housequest.worlds.errors import ConfigurationError
 from tests.backends.server import Server
+from tests.parts import installed
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
@@ -113,14 +113,12 @@ def test_what_was_said_to_each_model_is_read_back_from_the_record(tmp_path: Path
     page = episode_page(record).decode()
     assert "<b>1 Ann</b>" in page
     assert "<b>4 Bob</b>" in page
-    aside = exported(tmp_path, run)
-    assert aside == {"of several players, whose answers do not show what the others changed": 1}
+    if installed("training"):
+        from housequest.agent.training.export import RecordedEpisodes
 
-
-def exported(folder: Path, run: RunFolder) -> dict[str, int]:
-    found = RecordedEpisodes([run.path], lost=True)
-    assert list(found) == []
-    return dict(found.left_out)
+        found = RecordedEpisodes([run.path], lost=True)
+        assert list(found) == []
+        assert found.left_out == {"of several players, whose answers do not show what the others changed": 1}
 
 
 @pytest.mark.heavy
