@@ -31,7 +31,7 @@ STILLS = {
     "branches.svg": "2 branches",
     "daily.svg": "won in 7 turns",
     "together.svg": "Won in 13 rounds together",
-    BUILTIN: "Won in 15 rounds together",
+    BUILTIN: "Won in 12 rounds together",
     TERMINALS: "Won in 13 rounds together",
     **({BROWSERS: "Won in 13 rounds together"} if PROGRAM else {}),
 }
