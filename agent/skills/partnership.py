@@ -21,7 +21,7 @@ from housequest.worlds.household.talk import Claimed, Finished, Saw, Talk
 from housequest.worlds.shared import WAIT
 
 MOST_WAITS = 6
-"""After this many rounds, stop waiting for others; after as many again, stop believing them."""
+"""After this many rounds, stop waiting for others."""
 _MOST_ORIGINS = 100
 
 
