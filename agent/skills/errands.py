@@ -211,7 +211,9 @@ def spare_place(thing: str, scene: Surroundings) -> str | None:
     """The nearest place to put a thing down, open ones first; never where a goal wants it."""
     belief, goals = scene.belief, scene.household.read_goals(scene.goal, scene.belief.kinds)
     targets = {goal.receptacle for goal in goals if goal.object == kind(thing)}
-    takers = [one for one in belief.receptacles if scene.household.counts().takes(one.name, thing)]
+    takers = [
+        one for one in belief.receptacles if one.name not in belief.rooms and scene.household.counts().takes(one.name, thing)
+    ]
     found = [one for one in takers if one.kind not in targets] or takers
 
     def order(one: Receptacle) -> tuple[object, ...]:

@@ -192,7 +192,9 @@ def picking(company: CompanyMemory, at: int, scene: Surroundings, found: Sequenc
     company = claiming(company, claims, Move(command, ""), says, belief.hands)
     if not number:
         return Picked(company, number, command, belief)
-    others = (work.kept - {*work.settled[number][1]}) | work.avoided
+    # It takes the very thing that it says it takes.
+    unclaimed = {item.name for item in house.items if thing and item.kind == kind(thing) and item.name != thing}
+    others = ((work.kept | unclaimed) - {*work.settled[number][1]}) | work.avoided
     return Picked(company, number, command, _for_goal(work, goals[number - 1], house, others, found))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from housequest.agent.skills.errands import nearest
 from housequest.agent.skills.language import grounding
+from housequest.agent.skills.language.requests import REST
 from housequest.agent.skills.language.sentences import Surroundings
 from housequest.agent.skills.partnership import Partnership, settled
 from housequest.worlds.household.arrangement import Arrangement, Mode
@@ -100,6 +101,8 @@ class Requested:
         return self.doing(arrangement)
 
     def _about(self, thing: str) -> frozenset[int]:
+        if thing == REST:
+            return frozenset(range(1, len(self.goals) + 1)) - self.arrangement.mine - self.arrangement.left_out
         name = kind(self.belief.held or "") if thing == "it" else kind(thing)
         return frozenset(number for number, goal in enumerate(self.goals, start=1) if goal.object == name)
 
@@ -107,7 +110,7 @@ class Requested:
         """The goals about a thing, and their names."""
         numbers = self._about(thing)
         name = kind(self.belief.held or "thing") if thing == "it" else kind(thing)
-        return numbers, f"the {name}{', for all its chores' if len(numbers) > 1 else ''}"
+        return numbers, f"the {name}{', for all its chores' if len(numbers) > 1 and thing != REST else ''}"
 
     def _places(self, places: Sequence[str]) -> str:
         """Places in a sentence; by their kind if these are all of it."""

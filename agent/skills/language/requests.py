@@ -51,6 +51,7 @@ RequestKind = Literal[
 ]
 REQUEST_KINDS: tuple[RequestKind, ...] = get_args(RequestKind)
 _FORMS = wording.lines("requests")
+REST = "rest"  # in place of a thing: all the other chores
 _TREATMENTS: tuple[Treatment, ...] = ("heat", "cool", "clean")
 _AROUND = wording.phrases("around_requests")
 _DETERMINERS = _AROUND["determiners"].pattern
@@ -80,7 +81,8 @@ _MOMENT = re.compile(r"\b(?:moment|second|sec|minute|bit|while|mo|tick|round|tur
 @dataclass(frozen=True, slots=True)
 class PlayerRequest:
     """A request, an offer or a report. A name is a kind, or with its number one thing or place; the ``thing`` "it" is the one
-    in hand or last mentioned, and ``count`` says how many, 0 for all. ``theirs`` are the places that the speaker takes; a
+    in hand or last mentioned, `REST` all chores that were not
+    divided yet, and ``count`` says how many, 0 for all. ``theirs`` are the places that the speaker takes; a
     ``short`` wait is a moment; what is asked for ``later`` comes after the errands so far,
     and an ``other`` thing is none that the speaker has or that an errand is about."""
 
@@ -150,7 +152,7 @@ def _joined(found: Sequence[PlayerRequest]) -> Iterator[PlayerRequest]:
     kinds = {one.kind for one in found}
     split = [one for one in found if one.kind in ("split", "split_theirs")]
     told = False
-    for one in dict.fromkeys(found):
+    for one in sorted(dict.fromkeys(found), key=lambda one: one.thing == REST):
         if one.kind in ("thanks", "chat", "own") and len(kinds) > 1:
             continue
         if one.kind == "nothing" and one.thing in ("", "it") and len(kinds) > 1:
@@ -207,7 +209,7 @@ def _read(clause: str, marked: _Marked, spoken: str) -> PlayerRequest | None:
     for kind, forms in _forms().items():
         for form in forms:
             for said in tries:
-                if form.fullmatch(said) and (kind != "hand" or spoken or "T" in said):
+                if form.fullmatch(said) and (spoken or kind != "hand" or not re.search(r"\b(?:it|that|them)$", said)):
                     return replace(_request(kind, said, marked, spoken), later=_LATER.search(clause) is not None)
     return None
 
@@ -239,6 +241,8 @@ def _request(kind: RequestKind, said: str, marked: _Marked, spoken: str) -> Play
     many = _COUNT.search(said) if kind in ("bring", "move", "treat") else None
     count = _COUNTS.get(many[1], 0) if many else 1
     other = re.search(r"\b(?:another|other)\b", said) is not None
+    if kind in ("keep", "hand") and not thing:
+        thing = REST
     return PlayerRequest(kind, thing, tuple(places), (), _treatment(kind, said), short, count, other=other)
 
 

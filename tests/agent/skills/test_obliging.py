@@ -117,6 +117,7 @@ def test_what_cannot_be_done_is_said_and_costs_no_turn(said: str, answer: str) -
         (("I'll get the bowl", "bring me the bowl"), "No chore is about the bowl, and I leave it alone. I drop it."),
         (("I'll open the fridge", "thanks"), "Good, you do that."),
         (("put the fork in the sink instead of the drawer", "thanks"), "I put fork 3 on sinkbasin 1."),
+        (("I do the bread, you do the rest", "thanks"), "The bread is yours. I take the rest."),
         (("come here when you are done", "bring me the bowl"), "I come to you at shelf 1."),
         (("follow me", "bring me the bowl"), 'I follow Ann. I drop the errand ("I bring bowl 1 to you").'),
         (("stop that", "bring me the bowl"), 'I stop, until you say go on. I drop the errand ("I bring bowl 1 to you").'),
@@ -216,6 +217,16 @@ def test_in_an_apartment_the_places_are_divided() -> None:
     }
     assert len(visits["you take the cupboards"]) > len(visits["hello"])
     assert not visits["I take the cupboards"]
+
+
+@needs("graphs")
+def test_in_an_apartment_full_hands_put_nothing_down_in_a_room() -> None:
+    world = make_world("household-graph")
+    before = {3: "bring me the plate"}
+    asker = Asker("no, the other one", "nowhere 1", lambda turn: turn.number == 6, before=before)
+    after = game(world, world.task("generated:1"), asker, rounds=14)
+    assert "another plate" in after.answer
+    assert not after.refused
 
 
 def test_what_is_not_understood_beside_a_request_is_said() -> None:

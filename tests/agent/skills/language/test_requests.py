@@ -42,7 +42,8 @@ def test_several_requests_in_one_sentence_are_read_in_their_order() -> None:
     [
         ("you find the bread, I'll get the cups", ["hand bread", "keep cup"]),
         ("swap: you take the bread and I take the cups", ["hand bread", "keep cup"]),
-        ("I'll put both forks in the drawer", ["keep fork"]),
+        ("I'll put both forks in the drawer, you handle everything else", ["keep fork", "hand rest"]),
+        ("I'll get the rest, you find the bread", ["hand bread", "keep rest"]),
         ("I'll cook the egg, you sort out the potato", ["keep egg", "hand potato"]),
         ("shall I take the cups or do you want to?", ["keep cup"]),
         ("bring me the bowl and the fork", ["bring bowl", "bring fork"]),
