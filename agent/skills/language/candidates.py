@@ -75,11 +75,18 @@ def read_candidate(
         return PlayersLine(said, says="All right.", asked=True)
     known = [CommandWords.of(one) for one in possible]
     bare = ", ".join(one.command for one in known if one.thing is None)
+    kinds = {*(skill.kind for skill in named_skills().values()), *(one.kind for one in known if one.kind)}
     if (asked := reading.question) is not None:
+        about = next(naming.mentions(kinds, wording.plain(said)), None) if asked.kind == "where" else None
+        if about is not None:
+            near = [one.thing for one in known if one.thing is not None and one.kind == about[0]]
+            where = (
+                f"{' and '.join(dict.fromkeys(near))} is in reach." if near else f"No {about[0]} is in reach. {last}".strip()
+            )
+            return PlayersLine(said, says=where, asked=True)
         told = answer_of_mind(asked.kind, goal, mind)
         told = told or (f"The commands are: {_row(forms)}." if asked.kind in ("how", "can") else last)
         return PlayersLine(said, says=told or "I cannot answer that.", asked=True)
-    kinds = {*(skill.kind for skill in named_skills().values()), *(one.kind for one in known if one.kind)}
     text = wording.spelled(wording.plain(said), Belief(), kinds)
     parts = [wording.bare(wording.joined(part.strip(" .,!"))) for part, _ in wording.clauses(text)]
     orders = [part for part in parts if wording.verb_of(part) or _WORDS["turns"].match(part)]

@@ -64,10 +64,12 @@ def directed(reading: Understood, scene: Surroundings) -> Directions | None:
     while acts and (place := _visited(acts[0], commands)) is not None:
         places.append(place)
         acts.pop(0)
+    if reading.wanted is not None and reading.wanted.place and reading.wanted.place not in places:
+        places.append(reading.wanted.place)
     if not places and not acts:
         return None
     known = frozenset(item.name for item in scene.belief.items)
-    return Directions(reading.said, commands, tuple(places), tuple(acts), search=not acts, known=known)
+    return Directions(reading.said, commands, tuple(places), tuple(acts), search=not acts, known=known, wanted=reading.wanted)
 
 
 def _visited(act: str, commands: Commands) -> str | None:

@@ -49,6 +49,8 @@ def test_words_are_read_as_the_command_that_they_mean(said: str, command: str) -
     [
         ("look around", "You stand at x 0, z 0. There are: LookDown, LookUp, MoveAhead, RotateLeft, RotateRight."),
         ("where am i?", "You stand at x 0, z 0."),
+        ("where is the egg?", "egg 1 is in reach."),
+        ("where is the potato?", "No potato is in reach. You stand at x 0, z 0."),
         ("what is my task?", "The task: heat an egg."),
         ("how many turns are left?", "There are 9 turns left."),
         ("how do i turn left?", "The commands are: MoveAhead; RotateLeft;"),

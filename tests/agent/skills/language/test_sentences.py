@@ -297,6 +297,11 @@ def test_a_thing_is_taken_from_where_it_was_said_to_be_once_it_is_seen_there(sai
     assert unknown.shown == "→ go to fridge 1  then the dragon, if it is there"
 
 
+def test_an_agent_looks_where_a_thing_to_take_is_said_to_be() -> None:
+    told, answers, _ = hear(["grab the spoon from the toaster"], Advice(), scene("kitchen"), Mind())
+    assert (told.words, answers) == ("to look in toaster 1", ("I have seen no spoon in toaster 1 yet.",))
+
+
 def test_what_is_told_next_adds_to_directions() -> None:
     told, _, _ = hear(["look in the bin", "and then in the toaster"], Advice(), scene("kitchen"), Mind())
     assert told.words == "to look in garbagecan 1, toaster 1"
