@@ -99,7 +99,7 @@ def read_line(said: str, scene: Surroundings, mind: Mind, *, thing: str | None =
 
 
 _TAKEN_BACK = ("take", "put", "open", "close")
-UNREAD = "I cannot read that as an order. Nothing is sent."
+UNREAD = "That is not understood. Nothing is sent."
 
 
 def _done(acts: Sequence[str], scene: Surroundings) -> str:

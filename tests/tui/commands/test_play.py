@@ -60,7 +60,7 @@ def test_a_person_types(call: Run) -> None:
     assert done.returncode == 0
     assert "go to RECEPTACLE" in done.stdout or "go to ROOM" in done.stdout
     assert "     take lamp\n" in done.stdout
-    assert "I cannot read that as an order. Nothing is sent." in done.stdout
+    assert "That is not understood. Nothing is sent." in done.stdout
     assert "Won in 7 turns.\n1 command had no effect." in done.stdout
     (record,) = recorded()
     events = list(read_episode(record))
@@ -83,7 +83,7 @@ def test_what_is_typed_may_be_anything(call: Run) -> None:
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
     assert "\x1b" not in done.stdout
-    assert "I cannot read that as an order" in done.stdout
+    assert "That is not understood" in done.stdout
 
 
 def test_an_agent_plays_with_a_model(call: Run, server: Server) -> None:
