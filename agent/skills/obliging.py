@@ -17,14 +17,13 @@ from housequest.agent.skills.language import sentences
 from housequest.agent.skills.language.requests import PlayerRequest, RequestKind
 from housequest.agent.skills.language.sentences import Surroundings, Understood
 from housequest.agent.skills.partnership import Obliged, Partnership, telling
-from housequest.agent.skills.requested_work import LONGEST_ANSWER, UNDIVIDED, RequestedWork
+from housequest.agent.skills.requested_work import LONGEST_ANSWER, UNCLEAR, UNDIVIDED, RequestedWork
 from housequest.worlds.household.arrangement import NOTHING_ARRANGED, Arrangement
 from housequest.worlds.household.belief import by_name, kind
 from housequest.worlds.household.talk import read_quoted, read_talk
 from housequest.worlds.shared import WAIT
 from housequest.worlds.text import cut_at_word
 
-_UNCLEAR = 'I do not understand that; say it in other words, such as "bring me the bowl".'
 _FACTS: frozenset[RequestKind] = frozenset({"been", "found", "done", "keep"})
 """The requests that count from everybody."""
 _OF_GOALS: frozenset[RequestKind] = frozenset({"keep", "hand", "done"})
@@ -193,7 +192,7 @@ class _Heeding(RequestedWork):
         elif reading.look:
             yield self._take_in(PlayerRequest("split", places=reading.look))
         else:
-            yield _UNCLEAR
+            yield UNCLEAR
 
 
 _Ways = dict[RequestKind, Callable[[_Heeding, PlayerRequest], str]]

@@ -156,7 +156,9 @@ class RequestedErrands(Requested):
         if why := self._hindrance(request, name) or self._untreatable(name, request.treatment):
             return why
         found = self._unseen(name)
-        does = f"look for it and put it on {place}" if found else f"put {self._called(name)} on {place}"
+        called = "it" if found else self._called(name)
+        does = f"{request.treatment} {called} and put it on {place}" if request.treatment else f"put {called} on {place}"
+        does = f"look for it{',' if request.treatment else ' and'} {does}" if found else does
         return self._send(PlayerErrand(f"{found}I {does}.", name, request.treatment, place))
 
     def _ordered(self, acts: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from housequest.worlds.household.belief import kind
 from housequest.worlds.text import cut_at_word, with_article
 
 LONGEST_ANSWER = 200  # characters
+UNCLEAR = 'I do not understand that; say it in other words, such as "bring me the bowl".'
 UNDIVIDED = "I cannot divide this task between us, so I go on with all of it."
 
 
@@ -225,6 +226,8 @@ class RequestedWork(RequestedErrands):
             return self._doing_now()
         if question.kind == "left":
             return self.left(PlayerRequest("left"))
+        if question.kind == "can" and question.about is None:
+            return UNCLEAR
         if question.kind == "told":
             return self.told()
         if question.kind == "why":

@@ -147,8 +147,22 @@ def _each(marked: _Marked) -> Iterator[tuple[str, PlayerRequest | None]]:
             spoken = marked.things[int(mark[-1])]
 
 
+def _of_one_thing(found: Sequence[PlayerRequest]) -> Iterator[PlayerRequest]:
+    """Requests about a thing in one errand: "take the egg, heat it and put it in the fridge"."""
+    ahead: PlayerRequest | None = None
+    for one in found:
+        same = ahead is not None and one.thing and (ahead.thing, ahead.count) == (one.thing, one.count)
+        if ahead is not None and not (same and one.kind in ("treat", "move") and ahead.kind in ("hand", "treat")):
+            yield ahead
+        treated = same and ahead is not None and ahead.kind == "treat" and one.kind == "move"
+        ahead = replace(one, treatment=one.treatment or ahead.treatment) if treated and ahead is not None else one
+    if ahead is not None:
+        yield ahead
+
+
 def _joined(found: Sequence[PlayerRequest]) -> Iterator[PlayerRequest]:
     """The requests without doubles, with both sides of a split in one; without chat, if there is anything else."""
+    found = [*_of_one_thing(found)]
     kinds = {one.kind for one in found}
     split = [one for one in found if one.kind in ("split", "split_theirs")]
     told = False
@@ -236,7 +250,7 @@ def _request(kind: RequestKind, said: str, marked: _Marked, spoken: str) -> Play
         return PlayerRequest(kind, theirs=tuple(places))
     if kind in ("move", "treat"):
         # The last place is where it goes; the others say where it is.
-        places = places[-1:]
+        places = places[-1:] or (["garbagecan"] if kind == "move" else [])
     short = kind == "wait" and _MOMENT.search(said) is not None
     many = _COUNT.search(said) if kind in ("bring", "move", "treat") else None
     count = _COUNTS.get(many[1], 0) if many else 1
