@@ -77,6 +77,7 @@ class Typist:
         await self.type(letter, PAUSE + 0.1)
 
 
+@World.register
 class Closed:
     """A world that opens no task before the gate is opened."""
 
