@@ -40,7 +40,8 @@ class Terminal:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self._forget()
         self._program = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
+            # The first terminal that a session opens is its own, with which the program ends, also where the bench is killed.
+            ["sh", "-c", 'exec "$@" <"$0"', os.ttyname(theirs), sys.executable, "-m", *arguments],
             cwd=folder,
             stdin=theirs,
             stdout=theirs,
