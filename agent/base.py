@@ -221,14 +221,20 @@ async def decision_of(agent: Agent, memory: Memory, turn: Turn, emit: Emitter) -
     if not isinstance(asked, Awaitable):
         raise TypeError(f"`decide` of the agent {agent.name!r} does not wait for anything; write `async def decide`")
     answer = cast("object", await asked)
-    match answer:
-        case decision, after if isinstance(decision, Decision) and isinstance(getattr(decision, "command", ""), str):
+    if (decided := _decided(answer)) is None:
+        raise TypeError(
+            f"`decide` of the agent {agent.name!r} gave {shown(answer)}; return a decision and the memory, such as "
+            '`Act("look"), memory`'
+        )
+    return decided
+
+
+def _decided(answer: object) -> tuple[Decision, Memory] | None:
+    if isinstance(answer, tuple) and len(cast("tuple[object, ...]", answer)) == 2:
+        decision, after = cast("tuple[object, Memory]", answer)
+        if isinstance(decision, Decision) and isinstance(getattr(decision, "command", ""), str):
             return decision, after
-        case _:
-            raise TypeError(
-                f"`decide` of the agent {agent.name!r} gave {shown(answer)}; return a decision and the memory, such as "
-                '`Act("look"), memory`'
-            )
+    return None
 
 
 @runtime_checkable
