@@ -125,7 +125,7 @@ def test_home_is_seen_before_what_games_take_is_loaded(tmp_path: Path) -> None:
     with Terminal(["housequest", "play"], tmp_path, (120, 40), environment) as terminal:
         terminal.until("plays generated:")
         before, _, after = terminal.drawn.partition("Play now")
-        terminal.until("| housequest.tui.episode.view_drawing")  # while somebody chooses
+        terminal.until("| housequest.tui.widgets.sixel")  # with the drawing, while somebody chooses
     games = (
         "housequest.agent.episodes.loop",
         "housequest.agent.setup",

@@ -155,7 +155,7 @@ async def test_a_race_in_other_sizes(size: tuple[int, int]) -> None:
 
 async def raced(pilot: Pilot[Any]) -> None:
     """Plays three turns, one of which is refused."""
-    await race(pilot, ("go to fridge 1", "use fridge 99", "open fridge 1"), "turn 3 · waiting")
+    await race(pilot, ("go to fridge 1", "open cabinet 1", "open fridge 1"), "turn 3 · waiting")
 
 
 @pytest.mark.heavy
