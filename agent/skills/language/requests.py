@@ -239,13 +239,8 @@ def _finite(text: str) -> Iterator[str]:
 def _request(kind: RequestKind, said: str, marked: _Marked, spoken: str) -> PlayerRequest:
     things = [marked.things[int(mark)] for mark in re.findall(r"T(\d+)", said)]
     places = [name for mark in re.findall(r"P(\d+)", said) for name in marked.places[int(mark)]]
-    thing = (
-        things[0]
-        if things
-        else (spoken or "it")
-        if re.search(r"\b(?:it|that|this|them|those|what you|your hands?)\b", said)
-        else ""
-    )
+    pronoun = re.search(r"\b(?:it|that|this|them|those|what you|your hands?)\b", said)
+    thing = things[0] if things else (spoken or "it") if pronoun else ""
     if kind == "split_theirs":
         return PlayerRequest(kind, theirs=tuple(places))
     if kind in ("move", "treat"):

@@ -29,8 +29,6 @@ from housequest.worlds.dropin.peers import (
     extract_admissible_commands,
     play,
 )
-from housequest.worlds.dropin.playing import OLDER
-from housequest.worlds.dropin.stand_in import main
 from housequest.worlds.errors import Unsupported
 from tests.worlds.alfworld.play import BUNDLED
 
@@ -240,19 +238,18 @@ for form in ("in/on", "in", "on"):
         (["--accept-put", "--thor", "nope.py"], True, "--thor goes first, and alone, before the script."),
     ],
 )
-def test_the_command_explains_itself(
-    arguments: list[str], refused: bool, words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(OLDER, "accepted", False)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    if refused:
-        with pytest.raises(SystemExit, match="2"):
-            main(arguments)
-    else:
-        main(arguments)
-    printed = capsys.readouterr()
-    assert words in (printed.err if refused else printed.out)
-    assert printed.err.count("\n") == refused
+def test_the_command_explains_itself(arguments: list[str], refused: bool, words: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "housequest.as_alfworld", *arguments],
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == (2 if refused else 0)
+    assert words in (done.stderr if refused else done.stdout)
+    assert done.stderr.count("\n") == refused
 
 
 @pytest.mark.heavy
